@@ -1,0 +1,1 @@
+"""A pluggy-based plugin framework for agent prompt assembly and context injection."""

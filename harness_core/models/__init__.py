@@ -1,0 +1,39 @@
+"""Models in neutral form: messages, tool schemas, requests, streamed chunks, and what an adapter is."""
+
+from harness_core.models.adapter import ModelAdapter, ModelInfo, ResolvedCall
+from harness_core.models.chunks import (
+    Chunk,
+    ChunkAssembler,
+    FailureFacts,
+    Finish,
+    FinishReason,
+    ReasoningDelta,
+    TextDelta,
+    ToolArgumentsDelta,
+    ToolCallStart,
+    UsageReport,
+    chunk_from_json,
+)
+from harness_core.models.messages import (
+    AssistantBlock,
+    AssistantMessage,
+    Message,
+    ReasoningBlock,
+    Source,
+    TextBlock,
+    ToolCallBlock,
+    ToolResultMessage,
+    Usage,
+    UserMessage,
+    message_from_json,
+)
+from harness_core.models.request import CallConfig, ModelRequest, RequestHeader
+from harness_core.models.schema import ToolSchema
+
+__all__ = [
+    "AssistantBlock", "AssistantMessage", "CallConfig", "Chunk", "ChunkAssembler", "FailureFacts", "Finish",
+    "FinishReason", "Message", "ModelAdapter", "ModelInfo", "ModelRequest", "ReasoningBlock", "ReasoningDelta",
+    "RequestHeader", "ResolvedCall", "Source", "TextBlock", "TextDelta", "ToolArgumentsDelta", "ToolCallBlock",
+    "ToolCallStart", "ToolResultMessage", "ToolSchema", "Usage", "UsageReport", "UserMessage", "chunk_from_json",
+    "message_from_json",
+]
