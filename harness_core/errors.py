@@ -77,7 +77,6 @@ class HarnessError(Exception):
         column: int | None = None,
     ) -> None:
         super().__init__(message)
-        self.message = message
         self.remedy = remedy
         self.plugin = plugin
         self.distribution = distribution
@@ -91,6 +90,11 @@ class HarnessError(Exception):
         self.file = file
         self.line = line
         self.column = column
+
+    @property
+    def message(self) -> str:
+        """What happened, without the remedy and the code."""
+        return str(self.args[0])
 
     def __str__(self) -> str:
         remedy = f" {self.remedy}" if self.remedy else ""
