@@ -1,0 +1,301 @@
+"""Waterfalls: compiling the listeners of a hook into a chain, and running values through it (D3).
+
+A chain is compiled once for each scope and set of listeners. Each ``call_next`` listener is one link, each run of
+plain listeners one, each run of generator wrappers one; a link checks what its listener returns and puts the plugin's
+name on what it raises. One dispatch owns one small state object, so concurrent dispatches do not meet. Which
+listeners exist, and in what order, is the source's business.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from functools import partial
+from types import CoroutineType
+from typing import Any, Generic, NoReturn, TypeAlias, TypeVar
+
+from harness_core.errors import WaterfallError
+from harness_core.hooks._calls import Call, adapt
+from harness_core.hooks.listeners import Listener, ListenerSource, Style
+from harness_core.hooks.specs import WaterfallSpec
+from harness_core.scopes import ScopeNode
+
+__all__ = ["Chain", "Waterfall", "annotate", "compile_chain"]
+
+V = TypeVar("V")
+R = TypeVar("R")
+
+End: TypeAlias = Callable[[Any], Any]
+"""The innermost answer: gets the value, returns the result or an awaitable of it."""
+
+Link: TypeAlias = Callable[["_State", Any], Coroutine[Any, Any, Any]]
+
+_SAME: Any = object()
+_ENDED = sys.maxsize
+_FRAMES_PER_LINK = 2
+_FRAMES_FOR_OTHERS = 200
+"""Stack frames left to the application and to the listeners' own calls."""
+
+
+class _State:
+    """One dispatch: its links, the argument that all listeners share, and how far inwards it has come."""
+
+    __slots__ = ("context", "end", "links", "pos")
+
+    def __init__(self, links: tuple[Link, ...], context: Any, end: End) -> None:
+        self.links = links
+        self.context = context
+        self.end = end
+        self.pos = 0
+
+
+class Chain:
+    """A compiled waterfall, immutable; listeners that come or go later are in the next one (ASM-24)."""
+
+    __slots__ = ("links", "listeners", "spec")
+
+    def __init__(self, spec: WaterfallSpec, listeners: tuple[Listener, ...], links: tuple[Link, ...]) -> None:
+        self.spec = spec
+        self.listeners = listeners
+        self.links = links
+
+    async def run(self, value: Any, context: Any, end: End) -> Any:
+        """Send a value through; returns what the outermost listener returned.
+
+        Raises:
+            WaterfallError: a listener broke the contract.
+        """
+        state = _State(self.links, context, end)
+        try:
+            return await self.links[0](state, value)
+        finally:
+            state.pos = _ENDED
+
+
+def compile_chain(spec: WaterfallSpec, listeners: Sequence[Listener]) -> Chain | None:
+    """The chain of these listeners, outermost first, or None when there are none.
+
+    Raises:
+        WaterfallError: there are more nested listeners than the interpreter has stack for.
+    """
+    if not listeners:
+        return None
+    groups: list[list[Listener]] = []
+    for listener in listeners:
+        alone = listener.style is Style.CALL_NEXT
+        if alone or not groups or groups[-1][0].style is not listener.style:
+            groups.append([listener])
+        else:
+            groups[-1].append(listener)
+    limit = (sys.getrecursionlimit() - _FRAMES_FOR_OTHERS) // _FRAMES_PER_LINK
+    if len(groups) > limit:
+        raise WaterfallError(
+            f"{spec.hook} has {len(groups)} nested listeners; at most {limit} fit under the recursion limit of "
+            f"{sys.getrecursionlimit()}.",
+            remedy="Write listeners that need no code after call_next() in the plain style, or raise the limit.",
+            hook=spec.hook,
+        )
+    links: list[Link] = []
+    for index, group in enumerate(groups):
+        build = {Style.CALL_NEXT: _around, Style.WRAPPER: _wrappers}.get(group[0].style, _plain)
+        links.append(build(spec, index, [(listener, adapt(spec, listener)) for listener in group]))
+    links.append(_innermost(spec))
+    return Chain(spec, tuple(listeners), tuple(links))
+
+
+def _around(spec: WaterfallSpec, index: int, group: list[tuple[Listener, Call]]) -> Link:
+    listener, call = group[0]
+    returns, inner = spec.returns, index + 1
+    only = returns[0] if len(returns) == 1 else None
+
+    def advance(state: _State, given: Any, replacement: Any = _SAME) -> Coroutine[Any, Any, Any]:
+        if state.pos >= inner:
+            _refuse_call(spec, listener, state)
+        if replacement is not _SAME:
+            if not isinstance(replacement, spec.accepts):
+                _refuse_value(spec, listener, "handed", replacement, spec.accepts)
+            given = replacement
+        state.pos = inner
+        return state.links[inner](state, given)
+
+    async def link(state: _State, value: Any) -> Any:
+        try:
+            result = call(value, state.context, partial(advance, state, value))
+            if type(result) is CoroutineType or isinstance(result, Awaitable):
+                result = await result
+        except Exception as error:
+            annotate(error, listener)
+            raise
+        if type(result) is not only and not isinstance(result, returns):
+            _refuse_value(spec, listener, "returned", result, returns)
+        return result
+
+    return link
+
+
+def _plain(spec: WaterfallSpec, index: int, group: list[tuple[Listener, Call]]) -> Link:
+    inner = index + 1
+
+    async def link(state: _State, value: Any) -> Any:
+        for listener, call in group:
+            try:
+                result = call(value, state.context, None)
+                if isinstance(result, Awaitable):
+                    result = await result
+            except Exception as error:
+                annotate(error, listener)
+                raise
+            if result is None:
+                continue
+            if not isinstance(result, spec.returns):
+                _refuse_value(spec, listener, "returned", result, spec.returns)
+            if not spec.plain_replaces:
+                return result
+            value = result
+        state.pos = inner
+        return await state.links[inner](state, value)
+
+    return link
+
+
+def _wrappers(spec: WaterfallSpec, index: int, group: list[tuple[Listener, Call]]) -> Link:
+    inner = index + 1
+
+    async def link(state: _State, value: Any) -> Any:
+        begun: list[tuple[Listener, Any]] = []
+        result: Any = None
+        failure: BaseException | None = None
+        try:
+            for listener, call in group:
+                generator = call(value, state.context, None)
+                try:
+                    next(generator)
+                except StopIteration:
+                    raise WaterfallError(
+                        f"The wrapper of {spec.hook} by {listener.label} did not yield.",
+                        remedy="A wrapper yields exactly once: result = yield.",
+                        **listener.facts(),
+                    ) from None
+                except Exception as error:
+                    annotate(error, listener)
+                    raise
+                begun.append((listener, generator))
+            state.pos = inner
+            result = await state.links[inner](state, value)
+        except BaseException as error:  # wrappers must see cancellation too; it is raised again below
+            failure = error
+        for listener, generator in reversed(begun):
+            result, failure = _leave_wrapper(spec, listener, generator, result, failure)
+        if failure is not None:
+            raise failure
+        return result
+
+    return link
+
+
+def _leave_wrapper(
+    spec: WaterfallSpec, listener: Listener, generator: Any, result: Any, failure: BaseException | None
+) -> tuple[Any, BaseException | None]:
+    try:
+        if failure is not None:
+            generator.throw(failure)
+        else:
+            generator.send(result)
+    except StopIteration as stop:
+        if isinstance(stop.value, spec.returns):
+            return stop.value, None
+        try:
+            _refuse_value(spec, listener, "returned", stop.value, spec.returns)
+        except WaterfallError as error:
+            return None, error
+    except BaseException as error:
+        if isinstance(error, Exception):
+            annotate(error, listener)
+        return None, error
+    generator.close()
+    return None, WaterfallError(
+        f"The wrapper of {spec.hook} by {listener.label} yielded a second time.",
+        remedy="A wrapper yields exactly once.",
+        **listener.facts(),
+    )
+
+
+def _innermost(spec: WaterfallSpec) -> Link:
+    async def link(state: _State, value: Any) -> Any:
+        result = state.end(value)
+        if isinstance(result, Awaitable):
+            result = await result
+        return result
+
+    return link
+
+
+_NOTE = "raised in the listener of "
+
+
+def annotate(error: BaseException, listener: Listener) -> None:
+    """Put the plugin's name on an exception; the innermost listener's note is the one that counts (UC-26)."""
+    if not any(note.startswith(_NOTE) for note in getattr(error, "__notes__", ())):
+        error.add_note(f"{_NOTE}{listener.hook} by {listener.label}, scope {listener.scope.name!r}")
+
+
+def _refuse_call(spec: WaterfallSpec, listener: Listener, state: _State) -> NoReturn:
+    when = "after the dispatch had ended" if state.pos == _ENDED else "a second time"
+    raise WaterfallError(
+        f"The listener of {spec.hook} by {listener.label} used call_next {when}.",
+        remedy="Call it at most once, and await it before you return.",
+        **listener.facts(),
+    )
+
+
+def _refuse_value(spec: WaterfallSpec, listener: Listener, verb: str, value: Any, wanted: tuple[type, ...]) -> NoReturn:
+    names = " or ".join("None" if kind is type(None) else kind.__name__ for kind in wanted)
+    remedy = {
+        "returned": "Return what call_next() gave you, or a value of that kind of your own.",
+        "handed": "Call call_next() without an argument to hand on the value that you were given.",
+    }[verb]
+    kind = "None" if value is None else f"a {type(value).__name__}"
+    raise WaterfallError(
+        f"The listener of {spec.hook} by {listener.label} {verb} {kind} where {names} is due.",
+        remedy=remedy,
+        **listener.facts(),
+    )
+
+
+class Waterfall(Generic[V, R]):
+    """One hook's waterfall over a source of listeners; compiled chains are kept with the scopes they serve."""
+
+    def __init__(self, spec: WaterfallSpec, source: ListenerSource) -> None:
+        self.spec = spec
+        self._source = source
+        self.compile: Callable[[WaterfallSpec, Sequence[Listener]], Chain | None] = compile_chain
+        """How chains are made; a tracer puts its own in place and calls `recompile`."""
+        self._epoch = 0
+
+    def recompile(self) -> None:
+        """Forget all compiled chains."""
+        self._epoch += 1
+
+    def chain(self, scope: ScopeNode) -> Chain | None:
+        """The chain for a scope as of now; None when no listener is admitted."""
+        key = (self._source.generation, scope.tree_generation, self._epoch)
+        cached = scope.attachments.get(self)
+        if cached is not None and cached[0] == key:
+            chain: Chain | None = cached[1]
+            return chain
+        chain = self.compile(self.spec, self._source.listeners(self.spec.hook, scope))
+        scope.attachments[self] = (key, chain)
+        return chain
+
+    async def dispatch(self, scope: ScopeNode, value: V, context: Any, end: Callable[[V], R | Awaitable[R]]) -> R:
+        """Send ``value`` through the listeners that ``scope`` admits; ``end`` is the innermost answer.
+
+        Raises:
+            WaterfallError: a listener broke the contract.
+        """
+        chain = self.chain(scope)
+        if chain is not None:
+            result: R = await chain.run(value, context, end)
+            return result
+        answer = end(value)
+        return await answer if isinstance(answer, Awaitable) else answer
