@@ -36,6 +36,7 @@ __all__ = [
     "ScopeAlreadyBoundError",
     "ScopeCycleError",
     "ScopeError",
+    "SectionOrderError",
     "SettingsError",
     "ToolOrderDuplicateError",
     "ToolOrderError",
@@ -216,6 +217,12 @@ class MultipleCompleteError(HarnessError):
     """Two or more sections claim to be the complete prompt (ASM-14)."""
 
     code = "multiple-complete"
+
+
+class SectionOrderError(HarnessError):
+    """The before/after constraints between sections (or contexts) contradict each other; ``names`` is the cycle."""
+
+    code = "section-order"
 
 
 class ToolOrderError(HarnessError):

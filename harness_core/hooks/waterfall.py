@@ -26,7 +26,7 @@ V = TypeVar("V")
 R = TypeVar("R")
 
 End: TypeAlias = Callable[[Any], Any]
-"""The innermost answer: gets the value, returns the result or an awaitable of it."""
+"""The innermost answer: a plain or coroutine function of the value."""
 
 Link: TypeAlias = Callable[["_State", Any], Coroutine[Any, Any, Any]]
 
@@ -223,9 +223,7 @@ def _leave_wrapper(
 def _innermost(spec: WaterfallSpec) -> Link:
     async def link(state: _State, value: Any) -> Any:
         result = state.end(value)
-        if isinstance(result, Awaitable):
-            result = await result
-        return result
+        return await result if type(result) is CoroutineType else result
 
     return link
 
@@ -298,4 +296,4 @@ class Waterfall(Generic[V, R]):
             result: R = await chain.run(value, context, end)
             return result
         answer = end(value)
-        return await answer if isinstance(answer, Awaitable) else answer
+        return await answer if type(answer) is CoroutineType else answer  # type: ignore[return-value]

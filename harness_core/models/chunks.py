@@ -18,6 +18,7 @@ from harness_core.models.messages import (
     TextBlock,
     ToolCallBlock,
     Usage,
+    text_field,
 )
 
 __all__ = [
@@ -63,7 +64,9 @@ class FailureFacts:
 
 @attrs.frozen
 class TextDelta:
-    text: str
+    """A fragment of visible text."""
+
+    text: str = attrs.field(validator=text_field)
 
     def to_json(self) -> dict[str, Any]:
         return {"type": "text", "text": self.text}
@@ -71,8 +74,10 @@ class TextDelta:
 
 @attrs.frozen
 class ReasoningDelta:
-    text: str
-    signature: str | None = None
+    """A fragment of reasoning, with the service's signature where it sends one."""
+
+    text: str = attrs.field(validator=text_field)
+    signature: str | None = attrs.field(default=None, validator=attrs.validators.optional(text_field))
 
     def to_json(self) -> dict[str, Any]:
         data = {"type": "reasoning", "text": self.text}
@@ -86,8 +91,8 @@ class ToolCallStart:
     """The call number ``index`` of this answer begins."""
 
     index: int
-    id: str
-    name: str
+    id: str = attrs.field(validator=text_field)
+    name: str = attrs.field(validator=text_field)
 
     def to_json(self) -> dict[str, Any]:
         return {"type": "tool-call", "index": self.index, "id": self.id, "name": self.name}
@@ -98,7 +103,7 @@ class ToolArgumentsDelta:
     """A fragment of the arguments of call number ``index``."""
 
     index: int
-    arguments: str
+    arguments: str = attrs.field(validator=text_field)
 
     def to_json(self) -> dict[str, Any]:
         return {"type": "tool-arguments", "index": self.index, "arguments": self.arguments}

@@ -16,6 +16,7 @@ from harness_core.errors import JsonValueError
 __all__ = [
     "AssistantBlock",
     "AssistantMessage",
+    "Encoded",
     "Message",
     "ReasoningBlock",
     "Source",
@@ -24,17 +25,28 @@ __all__ = [
     "ToolResultMessage",
     "Usage",
     "UserMessage",
+    "canonical_message",
     "message_from_json",
 ]
 
 _T = TypeVar("_T")
 
 
+def text_field(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
+    """Refuses anything but text where the record is made: a log that holds such a record could not be read again."""
+    if not isinstance(value, str):
+        raise JsonValueError(
+            f"{type(instance).__name__}.{attribute.name} must be a str, not {type(value).__name__} ({value!r:.80}).",
+            entry=f"$.{attribute.name}",
+        )
+
+
+
 @attrs.frozen
 class TextBlock:
     """Visible text."""
 
-    text: str
+    text: str = attrs.field(validator=text_field)
 
     def to_json(self) -> dict[str, Any]:
         return {"type": "text", "text": self.text}
@@ -44,8 +56,8 @@ class TextBlock:
 class ReasoningBlock:
     """A model's reasoning, kept apart from its answer; ``signature`` is what some services need to accept it again."""
 
-    text: str
-    signature: str | None = None
+    text: str = attrs.field(validator=text_field)
+    signature: str | None = attrs.field(default=None, validator=attrs.validators.optional(text_field))
 
     def to_json(self) -> dict[str, Any]:
         data = {"type": "reasoning", "text": self.text}
@@ -58,15 +70,19 @@ class ReasoningBlock:
 class ToolCallBlock:
     """A call that the model asks for; ``arguments`` is the raw text it wrote, valid JSON or not (TOOLX-01)."""
 
-    id: str
-    name: str
-    arguments: str
+    id: str = attrs.field(validator=text_field)
+    name: str = attrs.field(validator=text_field)
+    arguments: str = attrs.field(validator=text_field)
 
     def to_json(self) -> dict[str, Any]:
         return {"type": "tool-call", "id": self.id, "name": self.name, "arguments": self.arguments}
 
 
 AssistantBlock: TypeAlias = TextBlock | ReasoningBlock | ToolCallBlock
+
+
+def _source_data(value: JsonObject) -> FrozenDict:
+    return freeze_object(value, what="The data of a source")
 
 
 @attrs.frozen
@@ -81,7 +97,7 @@ class Source:
     kind: str = "user"
     form: str | None = None
     plugin: str | None = None
-    data: FrozenDict = attrs.field(factory=FrozenDict, converter=lambda v: freeze_object(v, what="The data of a source"))
+    data: FrozenDict = attrs.field(factory=FrozenDict, converter=_source_data)
 
     def to_json(self) -> dict[str, Any]:
         data: dict[str, Any] = {"kind": self.kind}
@@ -94,7 +110,7 @@ class Source:
     @classmethod
     def from_json(cls, data: JsonObject) -> Source:
         rest = {key: value for key, value in data.items() if key not in ("kind", "form", "plugin")}
-        return cls(data["kind"], data.get("form"), data.get("plugin"), rest)  # type: ignore[arg-type]
+        return cls(data["kind"], data.get("form"), data.get("plugin"), rest)
 
 
 def _encodings() -> dict[Any, Any]:
@@ -102,7 +118,7 @@ def _encodings() -> dict[Any, Any]:
 
 
 @attrs.frozen
-class _Encoded:
+class Encoded:
     """Keeps what an encoder made of an immutable record, so that it is made once (an adapter's wire form, say)."""
 
     _encodings: dict[Any, Any] = attrs.field(factory=_encodings, init=False, eq=False, repr=False)
@@ -119,12 +135,25 @@ def _blocks(value: Any) -> tuple[Any, ...]:
     return (TextBlock(value),) if isinstance(value, str) else tuple(cast("Iterable[Any]", value))
 
 
+def _only(*kinds: type) -> Callable[[Any, Any, tuple[Any, ...]], None]:
+    def check(instance: Any, attribute: Any, value: tuple[Any, ...]) -> None:
+        for block in value:
+            if not isinstance(block, kinds):
+                allowed = ", ".join(kind.__name__ for kind in kinds)
+                raise JsonValueError(
+                    f"A {type(instance).__name__} holds a {type(block).__name__} ({block!r:.80}); its content is made of {allowed}.",
+                    entry="$.content",
+                )
+
+    return check
+
+
 @attrs.frozen(kw_only=True)
-class UserMessage(_Encoded):
+class UserMessage(Encoded):
     """A user-role message: a person's prompt, or context that a plugin or the loop itself put there."""
 
-    id: str
-    content: tuple[TextBlock, ...] = attrs.field(converter=_blocks)
+    id: str = attrs.field(validator=text_field)
+    content: tuple[TextBlock, ...] = attrs.field(converter=_blocks, validator=_only(TextBlock))
     source: Source = attrs.field(factory=Source)
 
     @property
@@ -142,10 +171,12 @@ class UserMessage(_Encoded):
 
 
 @attrs.frozen(kw_only=True)
-class AssistantMessage(_Encoded):
+class AssistantMessage(Encoded):
     """What the model answered in one step."""
 
-    content: tuple[AssistantBlock, ...] = attrs.field(converter=_blocks)
+    content: tuple[AssistantBlock, ...] = attrs.field(
+        converter=_blocks, validator=_only(TextBlock, ReasoningBlock, ToolCallBlock)
+    )
 
     @property
     def text(self) -> str:
@@ -161,12 +192,12 @@ class AssistantMessage(_Encoded):
 
 
 @attrs.frozen(kw_only=True)
-class ToolResultMessage(_Encoded):
+class ToolResultMessage(Encoded):
     """The result of one call, under the model's call id (TOOLX-06)."""
 
-    call_id: str
-    name: str
-    content: tuple[TextBlock, ...] = attrs.field(converter=_blocks)
+    call_id: str = attrs.field(validator=text_field)
+    name: str = attrs.field(validator=text_field)
+    content: tuple[TextBlock, ...] = attrs.field(converter=_blocks, validator=_only(TextBlock))
     is_error: bool = False
 
     @property
@@ -227,12 +258,12 @@ def message_from_json(data: JsonObject) -> Message:
     content = tuple(_block_from_json(block) for block in data["content"])
     match data["role"]:
         case "user":
-            return UserMessage(id=data["id"], content=content, source=Source.from_json(data["source"]))  # type: ignore[arg-type]
+            return UserMessage(id=data["id"], content=content, source=Source.from_json(data["source"]))
         case "assistant":
             return AssistantMessage(content=content)
         case "tool":
             return ToolResultMessage(
-                call_id=data["call_id"], name=data["name"], content=content, is_error=data.get("is_error", False)  # type: ignore[arg-type]
+                call_id=data["call_id"], name=data["name"], content=content, is_error=data.get("is_error", False)
             )
         case other:
             raise JsonValueError(f"A message has the unknown role {other!r}.", entry="$.role")

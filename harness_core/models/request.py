@@ -2,15 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import attrs
 
-from harness_core._json import FrozenDict, JsonObject, freeze_object
+from harness_core._json import FrozenDict, JsonObject, canonical, freeze_object
 from harness_core.models.messages import Message
 from harness_core.models.schema import ToolSchema
 
 __all__ = ["CallConfig", "ModelRequest", "RequestHeader"]
+
+
+def _number(value: float | None) -> float | None:
+    """One form for equal numbers, so that equal configurations are also equal byte for byte."""
+    return None if value is None else float(value)
+
+
+def _stops(value: Iterable[str] | None) -> tuple[str, ...] | None:
+    return None if value is None else tuple(value)
+
+
+def _extra(value: JsonObject) -> FrozenDict:
+    return freeze_object(value, what="CallConfig.extra")
+
+
+def _tools(value: Iterable[ToolSchema]) -> tuple[ToolSchema, ...]:
+    return tuple(value)
+
+
+def _text_of(value: FrozenDict) -> str:
+    return canonical(value) if value else ""
 
 
 @attrs.frozen(kw_only=True)
@@ -19,13 +41,15 @@ class CallConfig:
 
     provider: str | None = None
     model: str | None = None
-    temperature: float | None = None
-    top_p: float | None = None
+    temperature: float | None = attrs.field(default=None, converter=_number)
+    top_p: float | None = attrs.field(default=None, converter=_number)
     max_tokens: int | None = None
     effort: str | None = None
-    stop: tuple[str, ...] | None = attrs.field(default=None, converter=lambda v: None if v is None else tuple(v))
+    stop: tuple[str, ...] | None = attrs.field(default=None, converter=_stops)
     seed: int | None = None
-    extra: FrozenDict = attrs.field(factory=FrozenDict, converter=lambda v: freeze_object(v, what="CallConfig.extra"))
+    extra: FrozenDict = attrs.field(
+        factory=FrozenDict, converter=_extra, eq=_text_of
+    )
     """Fields that only one service knows; the adapter decides what it takes of them."""
 
     def to_json(self) -> dict[str, Any]:
@@ -56,7 +80,7 @@ class RequestHeader:
     config: CallConfig
     supplied: frozenset[str] = attrs.field(default=frozenset(), converter=frozenset)
     system: str = ""
-    tools: tuple[ToolSchema, ...] = attrs.field(default=(), converter=tuple)
+    tools: tuple[ToolSchema, ...] = attrs.field(default=(), converter=_tools)
 
 
 @attrs.frozen(kw_only=True)
@@ -64,5 +88,6 @@ class ModelRequest:
     """All that an adapter gets: it must not need, and cannot get, anything else (REQ-01)."""
 
     header: RequestHeader
-    messages: tuple[Message, ...]
+    messages: Sequence[Message]
+    """Immutable; often a view of a longer list, so that a request costs nothing per message of history."""
     session_id: str

@@ -8,6 +8,7 @@ import attrs
 
 from harness_core._json import FrozenDict, canonical, freeze_object
 from harness_core.errors import InvalidTextError
+from harness_core.models.messages import Encoded
 
 __all__ = ["ToolSchema"]
 
@@ -26,7 +27,7 @@ def _parameters(value: object) -> FrozenDict:
 
 
 @attrs.define(frozen=True, eq=False, slots=True)
-class ToolSchema:
+class ToolSchema(Encoded):
     """A tool as the model sees it: ``parameters`` is a JSON Schema object, deep-copied and frozen once (TOOL-12).
 
     Two schemas are equal when their canonical texts are, so the order of keys counts (HDR-02) and ``1`` differs from
@@ -51,6 +52,12 @@ class ToolSchema:
             text = canonical({"name": self.name, "description": self.description, "parameters": self.parameters})
             object.__setattr__(self, "_canonical", text)
         return text
+
+    def with_origin(self, origin: Any) -> ToolSchema:
+        """A copy that says who contributed it."""
+        copy = attrs.evolve(self, origin=origin)
+        object.__setattr__(copy, "_canonical", self._canonical)
+        return copy
 
     def __eq__(self, other: object) -> bool:
         if self is other:

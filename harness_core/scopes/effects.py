@@ -94,6 +94,11 @@ class Handle:
                     del self._owner._running[self]
                     done.set()
 
+    def forget(self) -> None:
+        """Drop the handle without undoing anything: whoever files effects has undone this one already."""
+        self._undo = None
+        self._owner._effects.pop(self, None)
+
     def __enter__(self) -> Self:
         return self
 

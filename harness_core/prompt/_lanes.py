@@ -1,0 +1,194 @@
+"""The lists of an assembly: ordinary lists that refuse foreign elements and remember who changed them.
+
+The check runs where the change is made, so that the traceback shows the listener's own line; remembering costs only
+those who change something. Reading a lane is reading a list.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from types import CodeType
+from typing import Any, Self, SupportsIndex
+
+from harness_core.errors import AssemblyContentError
+
+__all__ = ["VARIABLE_NAME", "Edit", "Lane", "VariableMap", "writer_of"]
+
+VARIABLE_NAME = re.compile(r"[a-z][a-z0-9_]*", re.ASCII)
+"""What a reference can spell; always used with ``fullmatch`` (REG-08)."""
+
+_FRAMES_REMEMBERED = 12
+"""Enough to reach a listener through a few helper functions of its own."""
+
+
+class Edit:
+    """One change of a lane: what went in, and the code that was running, innermost first."""
+
+    __slots__ = ("added", "stack")
+
+    def __init__(self, added: tuple[Any, ...], depth: int) -> None:
+        self.added = added
+        stack: list[tuple[CodeType, int]] = []
+        frame = sys._getframe(depth)
+        while frame is not None and len(stack) < _FRAMES_REMEMBERED:
+            stack.append((frame.f_code, frame.f_lineno))
+            frame = frame.f_back  # type: ignore[assignment]
+        self.stack = tuple(stack)
+
+
+class Lane(list[Any]):
+    """A list of records of one kind."""
+
+    __slots__ = ("_edits", "kind")
+    kind: type
+    _edits: list[Edit]
+
+    @classmethod
+    def of(cls, kind: type, items: Iterable[Any]) -> Self:
+        """A lane made by whoever is calling (a listener, say), checked."""
+        lane = cls(items)
+        lane.kind = kind
+        lane._note(tuple(lane))
+        return lane
+
+    @classmethod
+    def trusted(cls, kind: type, items: list[Any]) -> Self:
+        """A lane of the registry's own records, unchecked."""
+        lane = cls(items)
+        lane.kind = kind
+        return lane
+
+    @property
+    def edits(self) -> list[Edit]:
+        """All changes so far, oldest first; empty for a lane that nobody touched."""
+        return getattr(self, "_edits", [])
+
+    def _note(self, added: tuple[Any, ...]) -> None:
+        kind = self.kind
+        for item in added:
+            if not isinstance(item, kind):
+                raise AssemblyContentError(
+                    f"A {type(item).__name__} was put among the {kind.__name__} records of an assembly.",
+                    remedy=f"Put in {kind.__name__} records only.",
+                    kind=kind.__name__,
+                )
+        edit = Edit(added, 3)
+        try:
+            self._edits.append(edit)
+        except AttributeError:
+            self._edits = [edit]
+
+    def append(self, item: Any) -> None:
+        self._note((item,))
+        super().append(item)
+
+    def insert(self, index: SupportsIndex, item: Any) -> None:
+        self._note((item,))
+        super().insert(index, item)
+
+    def extend(self, items: Iterable[Any]) -> None:
+        added = tuple(items)
+        self._note(added)
+        super().extend(added)
+
+    def __iadd__(self, items: Iterable[Any]) -> Self:
+        self.extend(items)
+        return self
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        added = tuple(value) if isinstance(index, slice) else (value,)
+        self._note(added)
+        super().__setitem__(index, added if isinstance(index, slice) else value)
+
+    def __delitem__(self, index: Any) -> None:
+        self._note(())
+        super().__delitem__(index)
+
+    def __imul__(self, times: SupportsIndex) -> Self:
+        self._note(tuple(self))
+        return super().__imul__(times)
+
+    def pop(self, index: SupportsIndex = -1) -> Any:
+        self._note(())
+        return super().pop(index)
+
+    def remove(self, item: Any) -> None:
+        self._note(())
+        super().remove(item)
+
+    def clear(self) -> None:
+        self._note(())
+        super().clear()
+
+    def sort(self, **options: Any) -> None:
+        self._note(())
+        super().sort(**options)
+
+    def reverse(self) -> None:
+        self._note(())
+        super().reverse()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (list, (list(self),))
+
+
+def writer_of(lane: object, record: object, listeners: Iterable[Any]) -> Any:
+    """The listener whose code put ``record`` into the lane, if one did."""
+    if not isinstance(lane, Lane):
+        return None
+    by_code = {getattr(listener.function, "__code__", None): listener for listener in listeners}
+    for edit in reversed(lane.edits):
+        if any(added is record for added in edit.added):
+            return next((by_code[code] for code, _ in edit.stack if code in by_code), None)
+    return None
+
+
+class VariableMap(dict[str, Any]):
+    """The variables of an assembly: legal names to text, or to None for "no value"; checked where they are set."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, values: object) -> VariableMap:
+        """A checked map made by whoever is calling."""
+        if type(values) is cls:
+            return values
+        if not isinstance(values, Mapping):
+            raise AssemblyContentError(f"The variables of an assembly are a dict, not {type(values).__name__}.")
+        made = cls()
+        made.update(values)
+        return made
+
+    def __setitem__(self, name: str, value: str | None) -> None:
+        if not isinstance(name, str) or VARIABLE_NAME.fullmatch(name) is None:
+            raise AssemblyContentError(
+                f"{name!r} is no variable name: it takes a lower-case letter, then lower-case letters, digits, underscores.",
+                kind="variable",
+                entry=str(name),
+            )
+        if value is not None and not isinstance(value, str):
+            raise AssemblyContentError(
+                f"Variable {name!r} was set to a {type(value).__name__}; variables hold a str, or None for no value.",
+                remedy="Convert the value to str.",
+                kind="variable",
+                entry=name,
+            )
+        super().__setitem__(name, value)
+
+    def update(self, *args: Any, **kwargs: Any) -> None:
+        for name, value in dict(*args, **kwargs).items():
+            self[name] = value
+
+    def setdefault(self, name: str, default: Any = None) -> Any:
+        if name not in self:
+            self[name] = default
+        return self[name]
+
+    def __ior__(self, other: Any) -> VariableMap:  # type: ignore[misc,override]
+        self.update(other)
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (dict, (dict(self),))

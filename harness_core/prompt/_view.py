@@ -1,0 +1,231 @@
+"""Views: the registry as one scope sees it, compiled until something relevant changes.
+
+A view owns what may be reused from step to step: the sorted entries, the records of the last texts, the last ordered
+tools and the render memo. It is valid as long as the layers of its chain are; a registration elsewhere costs one
+comparison. tests/prompt/plain_assembly.py evaluates the same without any of this, and is held against it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import operator
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import attrs
+
+from harness_core.errors import ProviderContractError
+from harness_core.models import ToolSchema
+from harness_core.prompt._entries import TextEntry, ToolEntry, VariableEntry, note_provider
+from harness_core.prompt._lanes import Lane
+from harness_core.prompt._layers import Layer, VariableTable
+from harness_core.prompt._placement import Overrides, placed
+from harness_core.prompt.records import AssembleContext, ContextEntry, Section, ToolProviderResult, origin_facts
+from harness_core.prompt.render import RenderMemo
+from harness_core.prompt.tool_order import order_tools
+from harness_core.scopes import ScopeNode
+
+__all__ = ["TextLane", "ToolLane", "View"]
+
+
+class TextLane:
+    """The sections, or the contexts, of one view in their final order, and the texts of the last assembly."""
+
+    __slots__ = ("_positions", "_providers", "_records", "_texts", "entries", "record_type", "visible")
+
+    def __init__(self, record_type: type, entries: list[TextEntry]) -> None:
+        self.record_type = record_type
+        self.entries = tuple(entries)
+        self.visible: frozenset[str] = frozenset()
+        """The tools that can be seen in the assembly under way; entries bound to tools ask for it."""
+        self._records: list[Section | ContextEntry | None] = [entry.record for entry in entries]
+        self._positions = tuple(i for i, entry in enumerate(entries) if entry.provider is not None or entry.tools)
+        self._providers = tuple(self._provider(entries[i]) for i in self._positions)
+        self._texts: list[Any] | None = None
+
+    def _provider(self, entry: TextEntry) -> Callable[[AssembleContext], Any]:
+        """The entry's provider, silent while none of the tools that it is bound to can be seen."""
+        provider = entry.provider
+        if not entry.tools:
+            assert provider is not None
+            return provider
+        if provider is None:
+            fixed = entry.record.text if entry.record is not None else ""
+            return lambda _: "" if entry.tools.isdisjoint(self.visible) else fixed
+        dynamic = provider
+        return lambda context: "" if entry.tools.isdisjoint(self.visible) else dynamic(context)
+
+    def evaluate(self, context: AssembleContext, visible: frozenset[str]) -> Lane:
+        """Call every provider once, in order (ASM-10), and return a fresh lane of records.
+
+        Raises:
+            ProviderContractError: a provider returned no text; any exception of a provider, with a note.
+        """
+        if self._providers:
+            self.visible = visible
+            calls = iter(self._providers)
+            try:
+                texts = [provider(context) for provider in calls]
+            except Exception as error:
+                entry = self.entries[self._positions[len(self._providers) - operator.length_hint(calls) - 1]]
+                note_provider(error, entry.kind, entry.name, entry.origin, entry.layer)
+                raise
+            if texts != self._texts:
+                self._settle(texts)
+        return Lane.trusted(self.record_type, self._records)
+
+    def _settle(self, texts: list[Any]) -> None:
+        records = self._records.copy()
+        settled = []
+        for position, value in zip(self._positions, texts, strict=True):
+            entry = self.entries[position]
+            text = value if type(value) is str else entry.settled(value)
+            settled.append(text)
+            records[position] = entry.made(text)
+        self._records, self._texts = records, settled
+
+
+class ToolLane:
+    """The tool providers of one view and the ordered result of the last assembly."""
+
+    __slots__ = ("_known", "_ordered", "_providers", "_results", "_schemas", "entries", "names")
+
+    def __init__(self, entries: list[ToolEntry]) -> None:
+        self.entries = tuple(entries)
+        self._providers = tuple(entry.provider for entry in entries)
+        self._results: list[Any] | None = None
+        self._schemas: list[ToolSchema] = []
+        self._known: frozenset[str] = frozenset()
+        self._ordered: list[ToolSchema] | None = []
+        self.names: frozenset[str] = frozenset()
+        """The names that are visible as of the last collection."""
+
+    def collect(self, context: AssembleContext) -> None:
+        """Call every provider once and take their schemas (TOOL-12).
+
+        Raises:
+            ProviderContractError: a provider returned something else (TOOL-14); any exception of a provider.
+        """
+        calls = iter(self._providers)
+        try:
+            results = [_listed(provider(context)) for provider in calls]
+        except Exception as error:
+            entry = self.entries[len(self._providers) - operator.length_hint(calls) - 1]
+            if isinstance(error, ProviderContractError) and error.plugin is None:
+                for name, fact in origin_facts(entry.origin).items():
+                    setattr(error, name, fact)
+            note_provider(error, entry.kind, entry.name, entry.origin, entry.layer)
+            raise
+        if results == self._results:
+            return
+        schemas: list[ToolSchema] = []
+        known: set[str] = set()
+        previous = self._by_source()
+        for entry, (listed, names) in zip(self.entries, results, strict=True):
+            for schema in listed:
+                source, own = previous.get((entry, getattr(schema, "name", None)), (None, None))
+                schemas.append(own if own is not None and source == schema else _owned(schema, entry))
+            known.update(names)
+        known.update(schema.name for schema in schemas)
+        self._results, self._schemas, self._known = results, schemas, frozenset(known)
+        self.names = frozenset(schema.name for schema in schemas)
+        self._ordered = None
+
+    def _by_source(self) -> dict[tuple[ToolEntry, str | None], tuple[ToolSchema, ToolSchema]]:
+        """The last schemas as provided and as owned: what did not change keeps its identity."""
+        own = iter(self._schemas)
+        return {
+            (entry, source.name): (source, next(own))
+            for entry, (listed, _) in zip(self.entries, self._results or (), strict=False)
+            for source in listed
+        }
+
+    def ordered(self, order: tuple[str, ...] | None, scope: str) -> Lane:
+        """The collected schemas in their final order, as a fresh lane.
+
+        Raises:
+            ToolOrderError, ReservedToolNameError: see `order_tools`; never remembered.
+        """
+        if self._ordered is None:
+            self._ordered = order_tools(self._schemas, self._known, order, scope)
+        return Lane.trusted(ToolSchema, self._ordered)
+
+
+def _listed(result: object) -> tuple[tuple[ToolSchema, ...], tuple[str, ...]]:
+    """A provider's result as a tuple, which the provider cannot change later, and the further known names."""
+    if type(result) is ToolProviderResult:
+        return result.schemas, result.known_names
+    if isinstance(result, Iterable) and not isinstance(result, (str, bytes, dict)):
+        return tuple(result), ()
+    if inspect.iscoroutine(result):
+        result.close()
+    raise ProviderContractError(
+        f"A tool provider returned {'nothing' if result is None else f'a {type(result).__name__}'}; it must return "
+        "ToolSchema records or a ToolProviderResult, and must not be asynchronous.",
+        kind="tool",
+    )
+
+
+def _owned(schema: object, entry: ToolEntry) -> ToolSchema:
+    if not isinstance(schema, ToolSchema):
+        raise ProviderContractError(
+            f"A tool provider of {entry.origin} returned a {type(schema).__name__} among its schemas.",
+            remedy="Return ToolSchema(name, description, parameters) records.",
+            kind="tool",
+            layer=entry.layer,
+            **origin_facts(entry.origin),
+        )
+    return schema if schema.origin is not None else schema.with_origin(entry.origin)
+
+
+@attrs.frozen
+class StartedTable:
+    """A layer's variables as they are when an assembly starts."""
+
+    table: VariableTable
+    epoch: int
+    entries: frozenset[VariableEntry]
+
+
+class View:
+    """What one scope sees, as of certain generations of its layers."""
+
+    __slots__ = ("complete", "contexts", "generation", "memo", "sections", "stamps", "suppressed", "tools", "tree",
+                 "variable_tables", "variables")  # fmt: skip
+
+    def __init__(self, scoped: list[tuple[ScopeNode, Layer]], overrides: Overrides | None = None) -> None:
+        """``scoped``: the layers of the chain with their scopes, the global one first."""
+        layers = [layer for _, layer in scoped]
+        self.generation = -1
+        self.tree = -1
+        self.stamps: list[tuple[Layer, int]] = [(layer, layer.generation) for layer in layers]
+        self.suppressed = any(layer.suppressors for layer in layers)
+        self.variables: tuple[VariableEntry, ...] = tuple(
+            entry for layer in layers for entry in layer.variables.values()
+        )
+        self.variable_tables = {
+            scope: StartedTable(layer.variables, layer.variables.epoch, frozenset(layer.variables.values()))
+            for scope, layer in scoped
+        }
+        self.tools = ToolLane([entry for layer in layers for entry in layer.tools])
+        sections = placed(_effective([layer.sections for layer in layers]), overrides)
+        self.sections = TextLane(Section, sections)
+        contexts = placed(_effective([layer.contexts for layer in layers]), overrides)
+        self.contexts = TextLane(ContextEntry, contexts)
+        self.complete = tuple(entry.name for entry in sections if entry.complete)
+        self.memo = RenderMemo()
+
+    def take_over(self, older: View) -> None:
+        """Reuse what an older view of the same scope has, where its inputs are the same ones."""
+        if self.tools.entries == older.tools.entries:
+            self.tools = older.tools
+        if self.sections.entries == older.sections.entries and self.contexts.entries == older.contexts.entries:
+            self.sections, self.contexts, self.memo = older.sections, older.contexts, older.memo
+
+
+def _effective(tables: list[dict[str, TextEntry]]) -> list[TextEntry]:
+    """The nearest entry of each name; a shadow keeps the slot of the farthest layer that has the name (SCOPE-07)."""
+    merged: dict[str, TextEntry] = {}
+    for table in tables:
+        merged.update(table)
+    return list(merged.values())

@@ -1,0 +1,227 @@
+"""One assembly: the seven stages that collect what a scope is told, then the waterfall, then enforcement (ASM-02).
+
+From the first stage to the waterfall nothing awaits, so one assembly is a consistent snapshot (D4). The dispatcher is
+handed in; this module knows no plugin and no hook.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+import attrs
+
+from harness_core._text import quoted
+from harness_core.errors import AssemblyContentError, MultipleCompleteError, ProviderContractError
+from harness_core.prompt._entries import VariableEntry, note_provider
+from harness_core.prompt._lanes import Lane, VariableMap, writer_of
+from harness_core.prompt._view import View
+from harness_core.prompt.records import AssembleContext, ContextEntry, PromptAssembly, Section, origin_facts
+from harness_core.prompt.registry import PromptRegistry
+from harness_core.scopes import ScopeNode
+
+__all__ = ["Dispatch", "assemble"]
+
+_MAX_EVALUATIONS = 10_000
+"""Variables evaluated in one assembly before a provider that keeps registering others is stopped (X-07)."""
+
+
+class Dispatch(Protocol):
+    """The waterfall of assemblies, as this module needs it."""
+
+    def chain(self, scope: ScopeNode) -> Any: ...
+
+
+async def assemble(
+    registry: PromptRegistry, dispatch: Dispatch | None = None, context: AssembleContext | ScopeNode | None = None
+) -> PromptAssembly:
+    """What the context's scope is told now. Every failure is raised from the awaited call (ASM-01).
+
+    Raises:
+        ProviderContractError, MultipleCompleteError, ToolOrderError, ReservedToolNameError, SectionOrderError: see there.
+        WaterfallError: a listener broke the contract.
+        Exception: what a provider or listener raised, with a note that names it.
+    """
+    if context is None:
+        context = AssembleContext(scope=registry.root)
+    elif isinstance(context, ScopeNode):
+        context = AssembleContext(scope=context)
+    elif not isinstance(context, AssembleContext):
+        raise TypeError(f"assemble() takes a scope or an AssembleContext, not {type(context).__name__}.")
+    scope = context.scope if context.scope is not None else registry.root
+
+    first = registry.view(scope)
+    suppressed = first.suppressed
+    variables = _evaluate_variables(registry, scope, first, context)
+    view = registry.view(scope)  # what a variable provider registered counts from here on (ASM-07)
+    view.tools.collect(context)
+    _refuse_several_complete(view)
+    sections = view.sections.evaluate(context, view.tools.names)
+    contexts = _no_contexts() if suppressed else view.contexts.evaluate(context, view.tools.names)
+    tools = view.tools.ordered(registry.settings.tool_order, scope.name)
+
+    assembly = _made(sections, contexts, tools, variables, view)
+    complete = _complete_record(view, sections)
+    chain = dispatch.chain(scope) if dispatch is not None else None
+    if chain is not None:
+        base = assembly
+        assembly = await chain.run(base, context, _identity)
+        assembly._listeners = base._listeners = chain.listeners
+        assembly._memo = view.memo
+        if registry.settings.invariants:
+            _check_names(assembly)
+    if complete is not None:
+        assembly = _with(assembly, sections=Lane.trusted(Section, [complete]))
+    if suppressed and assembly.contexts:
+        assembly = _with(assembly, contexts=[])
+    return assembly
+
+
+def _identity(assembly: PromptAssembly) -> PromptAssembly:
+    return assembly
+
+
+def _evaluate_variables(
+    registry: PromptRegistry, scope: ScopeNode, view: View, context: AssembleContext
+) -> VariableMap:
+    """Run every provider of the chain, the global layer first; each result overwrites (SCOPE-13, ASM-04)."""
+    values = VariableMap()
+    store = dict.__setitem__
+    generation = registry.generation
+    entry: VariableEntry | None = None
+    try:
+        for entry in view.variables:
+            value = entry.provider(context)
+            store(values, entry.name, value if type(value) is str else entry.settled(value))
+            if registry.generation != generation:
+                break
+        else:
+            return values
+    except Exception as error:
+        assert entry is not None
+        note_provider(error, entry.kind, entry.name, entry.origin, entry.layer)
+        raise
+    return _evaluate_live(registry, scope, view, entry, context, values)
+
+
+def _evaluate_live(
+    registry: PromptRegistry,
+    scope: ScopeNode,
+    view: View,
+    last: VariableEntry,
+    context: AssembleContext,
+    values: VariableMap,
+) -> VariableMap:
+    """Go on after ``last``, whose provider changed the registry: look every entry up when it is due (ASM-05, ASM-06)."""
+    budget = _MAX_EVALUATIONS
+    for entry in _live_entries(registry, scope, view, last):
+        budget -= 1
+        if budget < 0:
+            raise ProviderContractError(
+                f"Variable providers keep registering variables: {_MAX_EVALUATIONS} were evaluated in one assembly, the "
+                f"last one {entry.name!r} of {entry.origin}.",
+                remedy="A provider must not register another variable each time it runs.",
+                kind="variable",
+                entry=entry.name,
+                layer=entry.layer,
+                **origin_facts(entry.origin),
+            )
+        try:
+            value = entry.provider(context)
+            dict.__setitem__(values, entry.name, value if type(value) is str else entry.settled(value))
+        except Exception as error:
+            note_provider(error, entry.kind, entry.name, entry.origin, entry.layer)
+            raise
+    return values
+
+
+def _live_entries(
+    registry: PromptRegistry, scope: ScopeNode, view: View, last: VariableEntry
+) -> Iterator[VariableEntry]:
+    """The entries that are still due. The scopes are those of the start; their layers are looked up when used (X-06)."""
+    reached = False
+    tables = view.variable_tables
+    for each in reversed(scope.chain()):
+        started = tables.get(each)
+        if reached:
+            layer = registry.layer(each)
+            if layer is not None:
+                yield from layer.variables.live()
+        elif started is not None and last in started.entries:
+            reached = True
+            yield from started.table.live(last.number, started.epoch)
+
+
+def _no_contexts() -> Lane:
+    return Lane.trusted(ContextEntry, [])
+
+
+def _refuse_several_complete(view: View) -> None:
+    if len(view.complete) > 1:
+        entries = [entry for entry in view.sections.entries if entry.complete]
+        owners = ", ".join(f"{quoted(entry.name)} ({entry.origin}, layer {entry.layer!r})" for entry in entries)
+        raise MultipleCompleteError(
+            f"{len(entries)} sections claim to be the complete prompt: {owners}.",
+            remedy="Keep one of them, or shadow the others with ordinary sections in this scope.",
+            kind="section",
+            names=view.complete,
+        )
+
+
+def _complete_record(view: View, sections: Lane) -> Section | None:
+    """The record of the one complete section as it was evaluated (ASM-17)."""
+    if not view.complete:
+        return None
+    index = next(i for i, entry in enumerate(view.sections.entries) if entry.complete)
+    record: Section = sections[index]
+    return record
+
+
+def _made(sections: Lane, contexts: Lane, tools: Lane, variables: VariableMap, view: View) -> PromptAssembly:
+    """An assembly of the registry's own records, without the checks that a listener's would get."""
+    assembly = PromptAssembly.__new__(PromptAssembly)
+    put = object.__setattr__
+    put(assembly, "sections", sections)
+    put(assembly, "contexts", contexts)
+    put(assembly, "tools", tools)
+    put(assembly, "variables", variables)
+    put(assembly, "_memo", view.memo)
+    put(assembly, "_listeners", ())
+    return assembly
+
+
+def _with(assembly: PromptAssembly, **lanes: Any) -> PromptAssembly:
+    """A new top-level object with other lanes; what else a listener's value carries is kept (ASM-17)."""
+    changed = attrs.evolve(assembly, **lanes)
+    changed._memo, changed._listeners = assembly._memo, assembly._listeners
+    return changed
+
+
+def _check_names(assembly: PromptAssembly) -> None:
+    """The optional invariants: no empty names, no two sections or contexts of one name (INV-02).
+
+    Raises:
+        AssemblyContentError: names the entry and the listener that put it there.
+    """
+    lanes: tuple[tuple[str, list[Any], bool], ...] = (
+        ("section", assembly.sections, True),
+        ("context", assembly.contexts, True),
+        ("tool", assembly.tools, False),
+    )
+    for kind, lane, unique in lanes:
+        seen: set[str] = set()
+        for record in lane:
+            if record.name and not (unique and record.name in seen):
+                seen.add(record.name)
+                continue
+            listener = writer_of(lane, record, assembly._listeners)
+            problem = f"two {kind}s are called {quoted(record.name)}" if record.name else f"a {kind} has an empty name"
+            behind = f"; it was put there by {listener.label}" if listener is not None else ""
+            raise AssemblyContentError(
+                f"After the waterfall {problem}{behind}.",
+                remedy="Replace the existing record instead of adding another one.",
+                kind=kind,
+                entry=record.name,
+                names=[record.name],
+                **(listener.facts() if listener is not None else {}),
+            )
