@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from harness_core.prompt import AssembleContext, PromptAssembly
     from harness_core.session import Event, Session
 
-__all__ = ["HOOK_PREFIXES", "PROJECT_NAME", "WATERFALLS", "HookSpecs", "WaterfallSpec", "hookimpl", "hookspec"]
+__all__ = ["HOOK_PREFIXES", "OBSERVERS", "PROJECT_NAME", "WATERFALLS", "HookSpecs", "WaterfallSpec", "hookimpl", "hookspec"]
 
 PROJECT_NAME = "harness"
 
@@ -100,6 +100,10 @@ class HookSpecs:
         Raising during a registration vetoes it: the registration is undone and the exception reaches the registrant
         (REG-13). Raising during a disposal is reported and changes nothing.
         """
+
+    @hookspec
+    def tool_registry_change(self) -> None:
+        """Observer: tools or restrictions changed, in whatever scope. Synchronous; may veto a registration (TOOL-26)."""
 
     @hookspec
     def session_event(self, session: Session, event: Event) -> None:
@@ -176,4 +180,4 @@ def waterfall_specs(assembly_type: type) -> dict[str, WaterfallSpec]:
 
 
 WATERFALLS = ("system_prompt_assemble", "agent_pre_step", "agent_request", "agent_request_error", "tool_call")
-OBSERVERS = ("system_prompt_change", "session_event", "agent_status", "agent_turn_stopping")
+OBSERVERS = ("system_prompt_change", "tool_registry_change", "session_event", "agent_status", "agent_turn_stopping")

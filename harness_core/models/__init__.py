@@ -27,10 +27,12 @@ from harness_core.models.messages import (
     UserMessage,
     message_from_json,
 )
+from harness_core.models.registry import AdapterEntry, ModelRegistry, ScopedModels
 from harness_core.models.request import CallConfig, ModelRequest, RequestHeader
 from harness_core.models.schema import ToolSchema
 
 __all__ = [
+    "AdapterEntry", "ModelRegistry", "ScopedModels",
     "AssistantBlock", "AssistantMessage", "CallConfig", "Chunk", "ChunkAssembler", "FailureFacts", "Finish",
     "FinishReason", "Message", "ModelAdapter", "ModelInfo", "ModelRequest", "ReasoningBlock", "ReasoningDelta",
     "RequestHeader", "ResolvedCall", "Source", "TextBlock", "TextDelta", "ToolArgumentsDelta", "ToolCallBlock",

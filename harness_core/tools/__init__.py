@@ -1,1 +1,9 @@
-"""To be filled."""
+"""Tools and services: what a model can call, what carries it out, and what plugins offer each other."""
+
+from harness_core.tools.registry import ScopedTools, Tool, ToolHandler, ToolRegistry
+from harness_core.tools.services import FileInfo, FileSystem, ScopedServices, Services, Shell, ShellResult
+
+__all__ = [
+    "FileInfo", "FileSystem", "ScopedServices", "ScopedTools", "Services", "Shell", "ShellResult", "Tool",
+    "ToolHandler", "ToolRegistry",
+]
