@@ -9,6 +9,10 @@ settings.register_profile("default", max_examples=50, deadline=None, suppress_he
 settings.load_profile("default")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "spec(*ids): the ids of the specification that this test shows")
+
+
 @pytest.fixture(params=["asyncio", "trio"])
 def anyio_backend(request: pytest.FixtureRequest) -> str:
     """Every asynchronous test runs on both."""

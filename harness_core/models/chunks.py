@@ -5,7 +5,7 @@ Adapters translate a vendor's stream into these; nothing here knows a vendor or 
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import attrs
 
@@ -119,11 +119,18 @@ class UsageReport:
         return {"type": "usage", "usage": self.usage.to_json()}
 
 
+def _known_reason(_: object, attribute: object, value: object) -> None:
+    if value not in get_args(FinishReason):
+        raise JsonValueError(
+            f"A stream finishes with one of {get_args(FinishReason)}, not with {value!r}.", entry="$.reason"
+        )
+
+
 @attrs.frozen
 class Finish:
     """The end of a stream; ``failure`` says why where the reason is ``error`` (or ``aborted``)."""
 
-    reason: FinishReason
+    reason: FinishReason = attrs.field(validator=_known_reason)
     failure: FailureFacts | None = None
 
     def to_json(self) -> dict[str, Any]:

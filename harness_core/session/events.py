@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from types import NoneType
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 import attrs
 
@@ -87,6 +87,21 @@ _text = _kind(str)
 _optional_text = _kind(str, NoneType)
 
 
+def _one_of(words: Any) -> Any:
+    """A field of a ``Literal`` type: another word would be refused on reading, so it is refused here."""
+    known = get_args(words)
+
+    def check(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
+        if value not in known:
+            raise JsonValueError(
+                f"{type(instance).__name__}.{attribute.name} must be one of {known}, not {value!r}.",
+                entry=f"$.{attribute.name}",
+                known=[word for word in known if word],
+            )
+
+    return check
+
+
 def _object(value: object) -> FrozenDict:
     return freeze_object(value, what="An event's data")
 
@@ -103,8 +118,8 @@ class TurnEnd:
 
     type: ClassVar[str] = "turn/end"
     turn: int = attrs.field(validator=_count)
-    reason: TurnReason = attrs.field(validator=_text)
-    cause: AbortCause | None = attrs.field(default=None, validator=_optional_text)
+    reason: TurnReason = attrs.field(validator=_one_of(TurnReason))
+    cause: AbortCause | None = attrs.field(default=None, validator=_one_of(Literal[AbortCause, None]))
     detail: str | None = attrs.field(default=None, validator=_optional_text)
     failure: FailureFacts | None = attrs.field(default=None, validator=_kind(FailureFacts, NoneType))
 
@@ -180,7 +195,7 @@ class HeaderWritten:
 
     type: ClassVar[str] = "request/header"
     header: RequestHeader = attrs.field(validator=_kind(RequestHeader))
-    reason: HeaderReason = attrs.field(validator=_text)
+    reason: HeaderReason = attrs.field(validator=_one_of(HeaderReason))
     provenance: FrozenDict = attrs.field(factory=FrozenDict, converter=_object)
 
 
@@ -220,11 +235,11 @@ class InboxSpliced:
     """One mutation of an inbox list: ``removed_count`` entries from ``start`` on give way to ``inserted`` (INBOX-02)."""
 
     type: ClassVar[str] = "agent/inbox/spliced"
-    target: InboxTarget = attrs.field(validator=attrs.validators.in_(("next-step", "next-turn")))
+    target: InboxTarget = attrs.field(validator=_one_of(InboxTarget))
     start: int = attrs.field(validator=_count)
     removed_count: int = attrs.field(default=0, validator=_count)
     inserted: tuple[UserMessage, ...] = attrs.field(converter=tuple)
-    outcome: Literal["canceled"] | None = attrs.field(default=None, validator=_optional_text)
+    outcome: Literal["canceled"] | None = attrs.field(default=None, validator=_one_of(Literal["canceled", None]))
 
 
 @attrs.frozen(kw_only=True)
