@@ -138,10 +138,8 @@ class FileStore:
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             if path.exists():
-                raise FileExistsError
+                raise self._exists(session_id, path)
             descriptor = os.open(draft, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL, 0o600)
-        except FileExistsError:
-            raise self._exists(session_id, path) from None
         except OSError as error:
             _fail("create", path, error, session_id)
         try:
@@ -162,10 +160,14 @@ class FileStore:
         _lock.acquire(descriptor, path, session_id)
         try:
             os.link(draft, path)
-            self._sync_folder()
         except FileExistsError:
             raise self._exists(session_id, path) from None
         except OSError as error:
+            _fail("create", path, error, session_id)
+        try:
+            self._sync_folder()
+        except OSError as error:
+            path.unlink(missing_ok=True)
             _fail("create", path, error, session_id)
         _lock.sign(path, self._clock)
         return _FileWriter(path, session_id, descriptor, sum(map(len, lines)), self._write)
