@@ -1,6 +1,7 @@
 """Models in neutral form: messages, tool schemas, requests, streamed chunks, and what an adapter is."""
 
 from harness_core.models.adapter import ModelAdapter, ModelInfo, ResolvedCall
+from harness_core.models.body import EncodedJson, encoded_array, encoded_object
 from harness_core.models.chunks import (
     Chunk,
     ChunkAssembler,
@@ -33,9 +34,9 @@ from harness_core.models.schema import ToolSchema
 
 __all__ = [
     "AdapterEntry", "ModelRegistry", "ScopedModels",
-    "AssistantBlock", "AssistantMessage", "CallConfig", "Chunk", "ChunkAssembler", "FailureFacts", "Finish",
+    "AssistantBlock", "AssistantMessage", "CallConfig", "Chunk", "ChunkAssembler", "EncodedJson", "FailureFacts", "Finish",
     "FinishReason", "Message", "ModelAdapter", "ModelInfo", "ModelRequest", "ReasoningBlock", "ReasoningDelta",
     "RequestHeader", "ResolvedCall", "Source", "TextBlock", "TextDelta", "ToolArgumentsDelta", "ToolCallBlock",
     "ToolCallStart", "ToolResultMessage", "ToolSchema", "Usage", "UsageReport", "UserMessage", "chunk_from_json",
-    "message_from_json",
+    "encoded_array", "encoded_object", "message_from_json",
 ]
