@@ -1,1 +1,13 @@
-"""To be filled."""
+"""The host: the facade, plugin discovery and activation, and the only place that knows pluggy's manager."""
+
+from harness_core.host.activation import Activation
+from harness_core.host.context import PluginContext
+from harness_core.host.discovery import ENTRY_POINT_GROUP, PluginSource, discover
+from harness_core.host.harness import Harness, Hooks
+from harness_core.host.loading import PluginFailure, PluginUse
+from harness_core.host.scope import Scope
+
+__all__ = [
+    "ENTRY_POINT_GROUP", "Activation", "Harness", "Hooks", "PluginContext", "PluginFailure", "PluginSource", "PluginUse",
+    "Scope", "discover",
+]

@@ -201,7 +201,7 @@ class Effects:
         self.require_active()
         inner = Effects(label, self.origin)
         handle = self.add(inner.aclose, label)
-        inner.add(lambda: self._effects.pop(handle, None), "leave the outer list")
+        inner.add(handle.forget, "leave the outer list")
         return inner
 
     def labels(self) -> list[str]:

@@ -6,6 +6,7 @@ iteration and compiled views.)
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Hashable
 from typing import Any, Generic, TypeVar
 
@@ -17,6 +18,8 @@ __all__ = ["ScopedTable"]
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
+
+_log = logging.getLogger("harness")
 
 
 class ScopedTable(Generic[K, V]):
@@ -60,7 +63,10 @@ class ScopedTable(Generic[K, V]):
             self.generation += 1
             if not layer:
                 self._layers.pop(scope, None)
-            self.changed()
+            try:
+                self.changed()
+            except Exception:
+                _log.exception("An observer failed on the removal of %s %r; the removal stands.", self.kind, key)
 
     def _refuse(self, scope: ScopeNode, owner: Effects, key: K, taken: Any) -> None:
         layer = "global" if scope.is_root else scope.name

@@ -46,7 +46,7 @@ class ScopeNode:
         self._chain_generation = -1
         if lifetime is not None:
             handle = lifetime.add(self.aclose, f"scope {name!r}")
-            self.effects.add(lambda: lifetime._effects.pop(handle, None), "leave the outer list")
+            self.effects.add(handle.forget, "leave the outer list")
 
     @property
     def parent(self) -> Self | None:

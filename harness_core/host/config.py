@@ -1,0 +1,107 @@
+"""Structuring configuration into attrs classes, strictly, with an error that gives the path of every bad value.
+
+Nothing is converted behind the author's back: "5" is no int, True is no number, unknown keys are refused. Values of
+secrets never reach a message: it gives the kind of a value, not the value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import attrs
+import cattrs
+from cattrs.errors import BaseValidationError, ForbiddenExtraKeysError, StructureHandlerNotFoundError
+from cattrs.strategies import configure_union_passthrough
+
+from harness_core._text import nearest
+from harness_core.errors import HarnessError
+
+__all__ = ["ConfigProblem", "config_converter", "structure_config"]
+
+T = TypeVar("T")
+
+
+@attrs.frozen
+class ConfigProblem:
+    """One value that does not fit: its path, such as ``retry.delays[2]``, and why."""
+
+    path: str
+    problem: str
+    known: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.path or 'the table itself'}: {self.problem}"
+
+
+def _strict(kind: type) -> Any:
+    def structure(value: object, _: object) -> object:
+        if type(value) is kind or (kind is float and type(value) is int):
+            return kind(value)  # type: ignore[call-arg]
+        raise TypeError(f"expected {_WORDS[kind]}, got {_kind_of(value)}")
+
+    return structure
+
+
+_WORDS = {str: "a string", int: "an integer", float: "a number", bool: "true or false"}
+
+
+def _kind_of(value: object) -> str:
+    words = {bool: "a boolean", int: "an integer", float: "a float", str: "a string", list: "a list", dict: "a table"}
+    return "nothing" if value is None else words.get(type(value), f"a {type(value).__name__}")
+
+
+def config_converter() -> cattrs.Converter:
+    """A converter for configuration: strict types, no unknown keys, all problems at once."""
+    converter = cattrs.Converter(forbid_extra_keys=True, detailed_validation=True)
+    for kind in (str, int, float, bool):
+        converter.register_structure_hook(kind, _strict(kind))
+    configure_union_passthrough(str | int | float | bool | None, converter)
+    return converter
+
+
+_converter = config_converter()
+
+
+def structure_config(data: Mapping[str, Any], kind: type[T]) -> T | list[ConfigProblem]:
+    """``data`` as an instance of ``kind``, or everything that is wrong with it."""
+    try:
+        return _converter.structure(dict(data), kind)
+    except (BaseValidationError, StructureHandlerNotFoundError, TypeError, ValueError, HarnessError) as error:
+        return _problems(error, "")
+
+
+def _problems(error: BaseException, path: str) -> list[ConfigProblem]:
+    if isinstance(error, ForbiddenExtraKeysError):
+        fields = tuple(field.name for field in attrs.fields(error.cl)) if attrs.has(error.cl) else ()
+        return [ConfigProblem(_join(path, key), _unknown(key, fields), fields) for key in sorted(error.extra_fields)]
+    if isinstance(error, BaseValidationError):
+        return [problem for each in error.exceptions for problem in _problems(each, _place(each, path))]
+    if isinstance(error, KeyError):
+        return [ConfigProblem(_join(path, str(error.args[0])), "is missing and has no default")]
+    if isinstance(error, StructureHandlerNotFoundError):
+        return [ConfigProblem(path, f"the config class declares a type that no value can be given for ({error.type_})")]
+    text = error.message if isinstance(error, HarnessError) else str(error)
+    return [ConfigProblem(path, text or type(error).__name__)]
+
+
+def _unknown(key: str, fields: tuple[str, ...]) -> str:
+    near = nearest(key, fields)
+    if near is not None:
+        return f"unknown key; did you mean {near!r}?"
+    return f"unknown key; known: {', '.join(fields) or 'none'}"
+
+
+def _place(error: BaseException, path: str) -> str:
+    for note in getattr(error, "__notes__", ()):
+        name = getattr(note, "name", None)  # cattrs' AttributeValidationNote
+        if name is not None:
+            return path if isinstance(error, KeyError) else _join(path, name)
+        index = getattr(note, "index", None)  # and IterableValidationNote
+        if index is not None:
+            return f"{path}[{index}]" if isinstance(index, int) else _join(path, str(index))
+    return path
+
+
+def _join(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name

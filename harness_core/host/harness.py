@@ -1,0 +1,231 @@
+"""The harness: the facade that brings registries, plugins, scopes and agents together, and owns all their lifetimes."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+import anyio
+import anyio.abc
+
+from harness_core.errors import HarnessError
+from harness_core.hooks import Listener, Observer, Waterfall, waterfall_specs
+from harness_core.hooks.specs import OBSERVERS, WATERFALLS
+from harness_core.host.activation import Activation
+from harness_core.host.discovery import PluginSource, discover, source_of
+from harness_core.host.loading import OnError, PluginFailure, PluginUse, ResolvedUse, ordered_uses, resolved
+from harness_core.host.manager import HookManager
+from harness_core.host.scope import Registries, Scope
+from harness_core.models import ModelRegistry
+from harness_core.prompt import AssembleContext, PromptAssembly, PromptRegistry, PromptSettings, assemble
+from harness_core.scopes import Effects
+from harness_core.tools import Services, ToolRegistry
+
+__all__ = ["Harness", "Hooks"]
+
+_log = logging.getLogger("harness")
+
+
+class Hooks:
+    """The hooks of one harness, ready to be dispatched: five waterfalls and the observers."""
+
+    def __init__(self, manager: HookManager) -> None:
+        specs = waterfall_specs(PromptAssembly)
+        self.system_prompt_assemble: Waterfall[Any, Any] = Waterfall(specs["system_prompt_assemble"], manager)
+        self.agent_pre_step: Waterfall[Any, Any] = Waterfall(specs["agent_pre_step"], manager)
+        self.agent_request: Waterfall[Any, Any] = Waterfall(specs["agent_request"], manager)
+        self.agent_request_error: Waterfall[Any, Any] = Waterfall(specs["agent_request_error"], manager)
+        self.tool_call: Waterfall[Any, Any] = Waterfall(specs["tool_call"], manager)
+        self.system_prompt_change = Observer("system_prompt_change", (), manager)
+        self.tool_registry_change = Observer("tool_registry_change", (), manager)
+        self.session_event = Observer("session_event", ("session", "event"), manager)
+        self.agent_status = Observer("agent_status", ("agent", "status"), manager)
+        self.agent_turn_stopping = Observer("agent_turn_stopping", ("agent", "turn"), manager)
+
+    @property
+    def waterfalls(self) -> dict[str, Waterfall[Any, Any]]:
+        """All waterfalls by hook name."""
+        return {name: getattr(self, name) for name in WATERFALLS}
+
+
+class Harness:
+    """A running composition of plugins.
+
+    Use it as an asynchronous context manager: entering installs the plugins, leaving undoes everything, last first.
+
+    Args:
+        settings: of the prompt registry.
+        plugins: classes, modules, instances, installed names or `PluginUse` records, in order (D2).
+        autoload: also install every installed plugin that ``plugins`` does not mention, by name.
+        on_error: what a failing plugin does where its use does not say: stop the harness, or stay out (see `failures`).
+        entry_points: finds the installed plugins; tests replace it.
+    """
+
+    def __init__(
+        self,
+        settings: PromptSettings | None = None,
+        *,
+        plugins: Iterable[PluginUse | Any] = (),
+        autoload: bool = True,
+        on_error: OnError = "fail",
+        entry_points: Callable[[], list[PluginSource]] = discover,
+    ) -> None:
+        self._manager = HookManager()
+        self.hooks = Hooks(self._manager)
+        registries = Registries()
+        registries.harness = self
+        self.root = Scope("global", registries=registries)
+        """The global scope: what is registered here is seen everywhere."""
+        observers = self.hooks
+        self.prompt = registries.prompt = PromptRegistry(
+            self.root, settings, lambda: [call for _, call in observers.system_prompt_change.listeners(None)]
+        )
+        self.tools = registries.tools = ToolRegistry(
+            self.root, lambda: [call for _, call in observers.tool_registry_change.listeners(None)]
+        )
+        self.models = registries.models = ModelRegistry()
+        self.services = registries.services = Services()
+        core = self.root.effects.nested("the tool registry's schemas")
+        registries.prompt.at(self.root, core).tools(self.tools.provide())
+        self.failures: list[PluginFailure] = []
+        """Plugins that were left out because they failed."""
+        self._plugins = list(plugins)
+        self._autoload = autoload
+        self._on_error: OnError = on_error
+        self._entry_points = entry_points
+        self._scopes: dict[str, Scope] = {}
+        self._tasks: anyio.abc.TaskGroup | None = None
+
+    # --- lifetime -----------------------------------------------------------------------------------------------------
+
+    async def __aenter__(self) -> Self:
+        self._tasks = anyio.create_task_group()
+        await self._tasks.__aenter__()
+        try:
+            await self._install_all()
+        except BaseException:
+            await self._close(None, None, None)
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._close(kind, error, trace)
+
+    async def _close(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        tasks = self._tasks
+        try:
+            await self.root.aclose()
+        finally:
+            self._tasks = None
+            if tasks is not None:
+                tasks.cancel_scope.cancel()
+                await tasks.__aexit__(None, None, None)
+
+    @property
+    def tasks(self) -> anyio.abc.TaskGroup:
+        """The one task group that owns everything that runs in the background.
+
+        Raises:
+            HarnessError: the harness is not entered.
+        """
+        if self._tasks is None:
+            raise HarnessError("The harness is not running.", remedy="Use it inside 'async with Harness(...) as harness:'.")
+        return self._tasks
+
+    # --- plugins ------------------------------------------------------------------------------------------------------
+
+    async def _install_all(self) -> None:
+        installed = self._entry_points() if self._autoload or any(_by_name(each) for each in self._plugins) else []
+        for each in ordered_uses(resolved(self._plugins, installed, self._autoload)):
+            await self._install_or_skip(each)
+
+    async def _install_or_skip(self, each: ResolvedUse) -> None:
+        use = each.use
+        try:
+            await self.install(
+                each.source,
+                config=use.config,
+                scope=self.scope(use.scope) if use.scope is not None else None,
+                outermost=use.outermost,
+                constraints=each.constraints,
+            )
+        except Exception as error:
+            if (use.on_error or self._on_error) == "fail":
+                raise
+            source = each.source
+            self.failures.append(PluginFailure(source.name, source.distribution, source.version, error))
+            _log.warning("%s is left out: %s", source.label, error)
+
+    async def install(
+        self,
+        plugin: Any,
+        *,
+        config: Mapping[str, Any] | Any = None,
+        scope: Scope | None = None,
+        name: str | None = None,
+        owner: Effects | None = None,
+        outermost: bool = False,
+        constraints: Sequence[str] = (),
+    ) -> Activation:
+        """Install a plugin now, in a scope (the global one by default); ``await activation.aclose()`` takes it out.
+
+        ``plugin`` is a class (one instance is made), an instance, a module, or the name of an installed plugin;
+        ``config`` a mapping for its ``Config`` class, or an instance of that. The same plugin may be active in several
+        scopes at once. It ends with the scope, or with ``owner`` where one is given.
+
+        Raises:
+            PluginError: it could not be loaded, fits no hook, is misconfigured, or its set-up failed; nothing is left of it.
+            HarnessError: the registry refused something that its set-up registered; nothing is left of it.
+        """
+        source = source_of(plugin, name, self._entry_points() if isinstance(plugin, str) else None)
+        activation = Activation(
+            source,
+            scope if scope is not None else self.root,
+            owner=owner,
+            outermost=outermost,
+            constraints=tuple(constraints),
+        )
+        await activation.start(self._manager, config)
+        return activation
+
+    @property
+    def activations(self) -> list[Activation]:
+        """The active plugins, in order of registration."""
+        return self._manager.activations
+
+    def listeners(self, hook: str, scope: Scope | None = None) -> list[Listener]:
+        """Who listens to a hook, outermost first, and why in this order; only those that ``scope`` admits, if given.
+
+        Raises:
+            HarnessError: there is no such hook.
+        """
+        if hook not in (*WATERFALLS, *OBSERVERS):
+            raise HarnessError(f"There is no hook called {hook!r}.", hook=hook, known=[*WATERFALLS, *OBSERVERS])
+        return self._manager.listeners(hook, scope)
+
+    # --- scopes and assemblies ----------------------------------------------------------------------------------------
+
+    def scope(self, name: str) -> Scope:
+        """The scope of that name directly below the root; made when it is first asked for."""
+        found = self._scopes.get(name)
+        if found is None or not found.active:
+            found = self._scopes[name] = self.root.child(name)
+        return found
+
+    async def assemble(self, scope: Scope | AssembleContext | None = None) -> PromptAssembly:
+        """What a scope is told now: sections, contexts, tools and variables after the waterfall.
+
+        Raises:
+            HarnessError: see `harness_core.prompt.assemble`; what a provider or listener raises comes as it is.
+        """
+        return await assemble(self.prompt, self.hooks.system_prompt_assemble, scope)
+
+
+def _by_name(plugin: Any) -> bool:
+    return isinstance(plugin.plugin if isinstance(plugin, PluginUse) else plugin, str)
