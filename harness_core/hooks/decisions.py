@@ -5,11 +5,12 @@ Plain immutable data. Agents and sessions appear as opaque objects: their types 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from harness_core._json import FrozenDict, JsonValue, freeze_object
+from harness_core._json import FrozenDict, JsonObject, JsonValue, freeze_object
 from harness_core.models import FailureFacts, RequestHeader, TextBlock, ToolSchema, UserMessage
 from harness_core.scopes import ScopeNode
 
@@ -21,20 +22,24 @@ if TYPE_CHECKING:
 __all__ = ["Enter", "PreStep", "Reject", "RequestFailure", "RequestStep", "Retry", "ToolCall", "ToolOutcome"]
 
 
+def _messages(value: Iterable[UserMessage]) -> tuple[UserMessage, ...]:
+    return tuple(value)
+
+
+def _only_messages(_: Any, __: Any, value: tuple[UserMessage, ...]) -> None:
+    for index, message in enumerate(value):
+        if not isinstance(message, UserMessage):
+            raise TypeError(
+                f"Enter takes UserMessage records; messages[{index}] is a {type(message).__name__}. "
+                "Wrap text as UserMessage(id=..., content=..., source=Source(kind='plugin', ...))."
+            )
+
+
 @attrs.frozen
 class Enter:
     """The step may begin, with exactly these messages entering the conversation, in this order (PRE-01)."""
 
-    messages: tuple[UserMessage, ...] = attrs.field(converter=tuple)
-
-    @messages.validator
-    def _only_messages(self, _: object, value: tuple[object, ...]) -> None:
-        for index, message in enumerate(value):
-            if not isinstance(message, UserMessage):
-                raise TypeError(
-                    f"Enter takes UserMessage records; messages[{index}] is a {type(message).__name__}. "
-                    "Wrap text as UserMessage(id=..., content=..., source=Source(kind='plugin', ...))."
-                )
+    messages: tuple[UserMessage, ...] = attrs.field(converter=_messages, validator=_only_messages)
 
 
 @attrs.frozen
@@ -53,8 +58,8 @@ class PreStep:
     one's own prepares the step without them.
     """
 
-    messages: tuple[UserMessage, ...] = attrs.field(converter=tuple)
-    claimed: tuple[UserMessage, ...] = attrs.field(default=(), converter=tuple)
+    messages: tuple[UserMessage, ...] = attrs.field(converter=_messages)
+    claimed: tuple[UserMessage, ...] = attrs.field(default=(), converter=_messages)
     candidate: UserMessage | None = None
     turn: int = 1
     step: int = 1
@@ -127,7 +132,11 @@ class ToolCall:
         return attrs.evolve(self, arguments=freeze_object(arguments, what="The arguments of a tool call"))
 
 
-def _outcome_blocks(value: Any) -> tuple[TextBlock, ...]:
+def _meta(value: JsonObject) -> FrozenDict:
+    return freeze_object(value, what="ToolOutcome.meta")
+
+
+def _outcome_blocks(value: str | Iterable[TextBlock]) -> tuple[TextBlock, ...]:
     return (TextBlock(value),) if isinstance(value, str) else tuple(value)
 
 
@@ -141,11 +150,9 @@ class ToolOutcome:
 
     content: tuple[TextBlock, ...] = attrs.field(converter=_outcome_blocks)
     error: str | None = None
-    messages: tuple[UserMessage, ...] = attrs.field(default=(), converter=tuple)
+    messages: tuple[UserMessage, ...] = attrs.field(default=(), converter=_messages)
     conclude: bool = False
-    meta: FrozenDict = attrs.field(
-        factory=FrozenDict, converter=lambda value: freeze_object(value, what="ToolOutcome.meta")
-    )
+    meta: FrozenDict = attrs.field(factory=FrozenDict, converter=_meta)
 
     @property
     def text(self) -> str:

@@ -140,7 +140,7 @@ class Activation:
         elif result is not None:
             raise TypeError(f"harness_setup returned a {type(result).__name__}; it returns nothing, or yields once")
 
-    def _begin(self, steps: Iterator[None]) -> None:
+    def _begin(self, steps: Iterator[object]) -> None:
         try:
             next(steps)
         except StopIteration:
@@ -155,7 +155,7 @@ class Activation:
 
         self.effects.add(clean_up, "the code after yield in harness_setup")
 
-    async def _begin_async(self, steps: AsyncIterator[None]) -> None:
+    async def _begin_async(self, steps: AsyncIterator[object]) -> None:
         try:
             await anext(steps)
         except StopAsyncIteration:

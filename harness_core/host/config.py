@@ -71,7 +71,7 @@ def structure_config(data: Mapping[str, Any], kind: type[T]) -> T | list[ConfigP
         return _problems(error, "")
 
 
-def _problems(error: BaseException, path: str) -> list[ConfigProblem]:
+def _problems(error: Any, path: str) -> list[ConfigProblem]:
     if isinstance(error, ForbiddenExtraKeysError):
         fields = tuple(field.name for field in attrs.fields(error.cl)) if attrs.has(error.cl) else ()
         return [ConfigProblem(_join(path, key), _unknown(key, fields), fields) for key in sorted(error.extra_fields)]

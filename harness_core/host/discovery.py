@@ -63,15 +63,15 @@ class PluginSource:
 
     def _check_core(self) -> None:
         """Refuse before the import what was made for another core (UC-11)."""
-        running = core_version()
         for text in self.requires:
             try:
                 requirement = Requirement(text)
             except InvalidRequirement:
                 continue  # broken metadata of other requirements is pip's business
-            if _normal(requirement.name) != CORE_DISTRIBUTION or running is None:
+            if _normal(requirement.name) != CORE_DISTRIBUTION:
                 continue
-            if not requirement.specifier.contains(running, prereleases=True):
+            running = core_version()
+            if running is not None and not requirement.specifier.contains(running, prereleases=True):
                 raise PluginLoadError(
                     f"{self.label} requires {requirement}, but {CORE_DISTRIBUTION} {running} is installed; it was not "
                     "imported.",

@@ -101,8 +101,9 @@ class Harness:
     # --- lifetime -----------------------------------------------------------------------------------------------------
 
     async def __aenter__(self) -> Self:
-        self._tasks = anyio.create_task_group()
-        await self._tasks.__aenter__()
+        tasks = anyio.create_task_group()
+        await tasks.__aenter__()
+        self._tasks = tasks
         try:
             await self._install_all()
         except BaseException:

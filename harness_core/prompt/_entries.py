@@ -6,6 +6,7 @@ whatever view or scope it is seen.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
 import sys
@@ -111,9 +112,11 @@ def check_provider(provider: object, kind: str, name: str, origin: Origin) -> No
     Raises:
         InvalidTextError: not callable, or a coroutine function or (async) generator function.
     """
-    target = provider if inspect.isroutine(provider) else getattr(provider, "__call__", provider)  # noqa: B004
-    while hasattr(target, "func"):  # functools.partial
+    target: Any = provider
+    while isinstance(target, functools.partial):
         target = target.func
+    if not inspect.isroutine(target):
+        target = getattr(target, "__call__", target)  # noqa: B004
     waits = inspect.iscoroutinefunction(target) or inspect.isasyncgenfunction(target)
     if callable(provider) and not waits and not inspect.isgeneratorfunction(target):
         return
@@ -237,7 +240,7 @@ def checked_missing(missing: object, name: str) -> Missing:
         RegistrationError: it is none of the three.
     """
     if missing in ("error", "empty", "literal"):
-        return missing  # type: ignore[return-value]
+        return missing
     raise RegistrationError(
         f"missing={missing!r} of variable {name!r} must be 'error', 'empty' or 'literal'.", kind="variable", entry=name
     )

@@ -93,7 +93,7 @@ class Lane(list[Any]):
         self._note(added)
         super().extend(added)
 
-    def __iadd__(self, items: Iterable[Any]) -> Self:
+    def __iadd__(self, items: Iterable[Any]) -> Self:  # type: ignore[misc]
         self.extend(items)
         return self
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import attrs
 
@@ -104,7 +104,7 @@ def substitute(text: str, variables: Mapping[str, str | None], place: Place) -> 
     return "".join(filled)
 
 
-def _who(place: Place) -> tuple[str, dict[str, str | None]]:
+def _who(place: Place) -> tuple[str, dict[str, Any]]:
     origin = place.origin
     if origin is None:
         return f"{place.kind} {quoted(place.entry)}", {}
@@ -121,7 +121,7 @@ def _refuse_name(
 ) -> NoReturn:
     who, facts = _who(place)
     line, column = _line_column(text, offset)
-    common = {
+    common: dict[str, Any] = {
         "reference": name,
         "offset": offset,
         "line": line,

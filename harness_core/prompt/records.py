@@ -29,8 +29,8 @@ __all__ = [
     "PromptAssembly",
     "Section",
     "Text",
+    "TextLike",
     "TextProvider",
-    "TextSource",
     "ToolProvider",
     "ToolProviderResult",
     "VariableProvider",
@@ -38,20 +38,23 @@ __all__ = [
 ]
 
 
+def _only_text(_: Any, __: Any, value: str) -> None:
+    if not isinstance(value, str):
+        raise InvalidTextError(f"Literal takes a str, not {type(value).__name__}.")
+
+
 @attrs.frozen
 class Literal:
     """Text that is data: it is put into the prompt as it is and never scanned for references (D15)."""
 
-    text: str = attrs.field()
-
-    @text.validator
-    def _is_text(self, _: object, value: object) -> None:
-        if not isinstance(value, str):
-            raise InvalidTextError(f"Literal takes a str, not {type(value).__name__}.")
+    text: str = attrs.field(validator=_only_text)
 
 
 Text: TypeAlias = str | Literal | tuple[str | Literal, ...]
 """What a section or context holds: a template, data, or a sequence of both."""
+
+TextLike: TypeAlias = str | Literal | Sequence[str | Literal]
+"""What is taken for a text; a sequence becomes a tuple."""
 
 
 def as_text(
@@ -126,24 +129,24 @@ class AssembleContext:
         return cls(scope=agent.scope, agent=agent, session=session, cwd=session.cwd, turn=turn, step=step)
 
 
-TextSource: TypeAlias = "Text | Sequence[str | Literal] | TextProvider"
-TextProvider: TypeAlias = Callable[[AssembleContext], "Text | Sequence[str | Literal]"]
+TextProvider: TypeAlias = Callable[[AssembleContext], "TextLike"]
 VariableProvider: TypeAlias = Callable[[AssembleContext], str | None]
 
 
-def _entry_text(value: object, instance: Any) -> Text:
-    return as_text(value, instance._kind, str(getattr(instance, "name", "")))
-
-
-def _name_of(kind: str) -> Callable[[Any, Any, object], None]:
-    def validate(_: Any, __: Any, value: object) -> None:
+def _name_of(kind: str) -> Callable[[Any, Any, str], None]:
+    def validate(_: Any, __: Any, value: str) -> None:
         if not isinstance(value, str):
             raise AssemblyContentError(f"A {kind}'s name must be a str, not {type(value).__name__}.", kind=kind)
 
     return validate
 
 
-_text_converter: Any = attrs.Converter(_entry_text, takes_self=True)  # type: ignore[call-overload]
+def _section_text(value: TextLike) -> Text:
+    return value if type(value) is str else as_text(value, "section")
+
+
+def _context_text(value: TextLike) -> Text:
+    return value if type(value) is str else as_text(value, "context")
 
 
 @attrs.frozen
@@ -151,13 +154,12 @@ class Section:
     """A stable part of the instructions. Change one with `attrs.evolve` and put the copy in its place."""
 
     name: str = attrs.field(validator=_name_of("section"))
-    text: Text = attrs.field(converter=_text_converter)
+    text: Text = attrs.field(converter=_section_text)
     order: float = attrs.field(default=0, kw_only=True, eq=False)
     interpolate: bool = attrs.field(default=True, kw_only=True)
     origin: Origin | None = attrs.field(default=None, kw_only=True, eq=False, repr=False)
-    _kind = "section"
 
-    def with_text(self, text: Text | Sequence[str | Literal]) -> Section:
+    def with_text(self, text: TextLike) -> Section:
         """A copy with another text."""
         return attrs.evolve(self, text=text)
 
@@ -167,33 +169,56 @@ class ContextEntry:
     """A volatile fact, part of the runtime-context snapshot. Change one with `attrs.evolve`."""
 
     name: str = attrs.field(validator=_name_of("context"))
-    text: Text = attrs.field(converter=_text_converter)
+    text: Text = attrs.field(converter=_context_text)
     order: float = attrs.field(default=0, kw_only=True, eq=False)
     interpolate: bool = attrs.field(default=True, kw_only=True)
     origin: Origin | None = attrs.field(default=None, kw_only=True, eq=False, repr=False)
-    _kind = "context"
 
-    def with_text(self, text: Text | Sequence[str | Literal]) -> ContextEntry:
+    def with_text(self, text: TextLike) -> ContextEntry:
         """A copy with another text."""
         return attrs.evolve(self, text=text)
+
+
+def _schemas(value: Iterable[ToolSchema]) -> tuple[ToolSchema, ...]:
+    return tuple(value)
+
+
+def _names(value: Iterable[str]) -> tuple[str, ...]:
+    return tuple(value)
 
 
 @attrs.frozen
 class ToolProviderResult:
     """A provider's schemas, and further names that exist without being visible here (TOOL-08, X-13)."""
 
-    schemas: tuple[ToolSchema, ...] = attrs.field(converter=tuple)
-    known_names: tuple[str, ...] = attrs.field(default=(), converter=tuple)
+    schemas: tuple[ToolSchema, ...] = attrs.field(converter=_schemas)
+    known_names: tuple[str, ...] = attrs.field(default=(), converter=_names)
 
 
 ToolProvider: TypeAlias = Callable[[AssembleContext], Iterable[ToolSchema] | ToolProviderResult]
 
 
-def _lane_of(kind: type) -> Callable[[Iterable[Any]], Any]:
-    def convert(value: Iterable[Any]) -> Any:
-        return value if type(value) is Lane and value.kind is kind else Lane.of(kind, value)
+def _lane(value: Iterable[Any], kind: type) -> Any:
+    return value if type(value) is Lane and value.kind is kind else Lane.of(kind, value)
 
-    return convert
+
+def _sections(value: Iterable[Section]) -> list[Section]:
+    lane: list[Section] = _lane(value, Section)
+    return lane
+
+
+def _contexts(value: Iterable[ContextEntry]) -> list[ContextEntry]:
+    lane: list[ContextEntry] = _lane(value, ContextEntry)
+    return lane
+
+
+def _tools(value: Iterable[ToolSchema]) -> list[ToolSchema]:
+    lane: list[ToolSchema] = _lane(value, ToolSchema)
+    return lane
+
+
+def _variables(value: Mapping[str, str | None]) -> dict[str, str | None]:
+    return VariableMap.of(value)
 
 
 @attrs.define(eq=True)
@@ -207,10 +232,10 @@ class PromptAssembly:
         AssemblyContentError: something else than the lane's records is put into a list.
     """
 
-    sections: list[Section] = attrs.field(factory=list, converter=_lane_of(Section))
-    contexts: list[ContextEntry] = attrs.field(factory=list, converter=_lane_of(ContextEntry))
-    tools: list[ToolSchema] = attrs.field(factory=list, converter=_lane_of(ToolSchema))
-    variables: dict[str, str | None] = attrs.field(factory=dict, converter=VariableMap.of)
+    sections: list[Section] = attrs.field(factory=list, converter=_sections)
+    contexts: list[ContextEntry] = attrs.field(factory=list, converter=_contexts)
+    tools: list[ToolSchema] = attrs.field(factory=list, converter=_tools)
+    variables: dict[str, str | None] = attrs.field(factory=dict, converter=_variables)
     _memo: Any = attrs.field(default=None, init=False, eq=False, repr=False)
     """What render.py may reuse from the last assembly of the same view."""
     _listeners: Any = attrs.field(default=(), init=False, eq=False, repr=False)

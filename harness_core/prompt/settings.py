@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Iterable
 
 import attrs
 
@@ -27,18 +26,27 @@ PERSONA_ORDER = 0
 """The origin of the order numbers: negative orders stand before the deployment's text, positive ones after it."""
 
 
-def _flag_or_default(name: str) -> Callable[[object], bool]:
-    def convert(value: object) -> bool:
-        if value is None:
-            return True
-        if not isinstance(value, bool):
-            raise SettingsError(f"{name} must be true or false, not {type(value).__name__} ({value!r}).", entry=name)
-        return value
-
-    return convert
+def _flag(value: bool | None, name: str, default: bool = True) -> bool:
+    if value is None:
+        return default
+    if not isinstance(value, bool):
+        raise SettingsError(f"{name} must be true or false, not {type(value).__name__} ({value!r}).", entry=name)
+    return value
 
 
-def _persona(value: object) -> str:
+def _identity(value: bool | None) -> bool:
+    return _flag(value, "identity")
+
+
+def _runtime_context(value: bool | None) -> bool:
+    return _flag(value, "runtime_context")
+
+
+def _invariants(value: bool | None) -> bool:
+    return _flag(value, "invariants", default=False)
+
+
+def _persona(value: str | None) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
@@ -46,11 +54,7 @@ def _persona(value: object) -> str:
     return value
 
 
-def _off_by_default(value: object) -> bool:
-    return False if value is None else _flag_or_default("invariants")(value)
-
-
-def _tool_order(value: Any) -> tuple[str, ...] | None:
+def _tool_order(value: Iterable[str] | None) -> tuple[str, ...] | None:
     return validated_order(value)
 
 
@@ -68,7 +72,7 @@ class PromptSettings:
     """
 
     persona: str = attrs.field(default="", converter=_persona)
-    identity: bool = attrs.field(default=True, converter=_flag_or_default("identity"), kw_only=True)
-    runtime_context: bool = attrs.field(default=True, converter=_flag_or_default("runtime_context"), kw_only=True)
+    identity: bool = attrs.field(default=True, converter=_identity, kw_only=True)
+    runtime_context: bool = attrs.field(default=True, converter=_runtime_context, kw_only=True)
     tool_order: tuple[str, ...] | None = attrs.field(default=None, converter=_tool_order, kw_only=True)
-    invariants: bool = attrs.field(default=False, converter=_off_by_default, kw_only=True)
+    invariants: bool = attrs.field(default=False, converter=_invariants, kw_only=True)

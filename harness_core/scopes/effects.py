@@ -42,7 +42,7 @@ class TeardownError(HarnessError, ExceptionGroup[Exception]):
     def __init__(self, message: str, exceptions: list[Exception], **facts: Any) -> None:
         HarnessError.__init__(self, message, **facts)
 
-    def derive(self, excs: Any) -> TeardownError:
+    def derive(self, excs: Any, /) -> TeardownError:  # type: ignore[override]
         return TeardownError(self.message, list(excs))
 
 
@@ -229,7 +229,7 @@ class Effects:
                 raise self._failure
             return
         self.state = OwnerState.CLOSING
-        self._closed = anyio.Event()
+        closed = self._closed = anyio.Event()
         self._closer = anyio.get_current_task().id
         with anyio.CancelScope(shield=True):
             try:
@@ -237,7 +237,7 @@ class Effects:
             finally:
                 self.state = OwnerState.CLOSED
             self._failure = interrupt or self._grouped(errors)
-            self._closed.set()
+            closed.set()
         if self._failure is not None:
             raise self._failure
 

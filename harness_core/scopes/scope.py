@@ -33,13 +33,13 @@ class ScopeNode:
     def __init__(self, name: str, parent: Self | None = None, owner: Effects | None = None) -> None:
         if parent is not None and type(parent).__mro__[0] is not type(self):
             raise ScopeError(f"The parent of scope {name!r} must be a scope of the same kind, not {parent!r}.")
-        lifetime = owner if owner is not None else (parent.effects if parent is not None else None)
+        lifetime: Effects | None = owner if owner is not None else parent.effects if parent is not None else None
         if lifetime is not None:
             lifetime.require_active()  # before anything is created or linked (X-08)
         self.name = name
         self.attachments: dict[Any, Any] = {}
         """What other floors keep for this scope; gone with it (X-34)."""
-        self.effects = Effects(f"scope {name!r}", Origin(scope=name))
+        self.effects: Effects = Effects(f"scope {name!r}", Origin(scope=name))
         self._parent = parent
         self._tree: _Tree = parent._tree if parent is not None else _Tree()
         self._chain: tuple[Self, ...] = ()
