@@ -6,6 +6,7 @@ secrets never reach a message: it gives the kind of a value, not the value.
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
@@ -81,8 +82,18 @@ def _problems(error: Any, path: str) -> list[ConfigProblem]:
         return [ConfigProblem(_join(path, str(error.args[0])), "is missing and has no default")]
     if isinstance(error, StructureHandlerNotFoundError):
         return [ConfigProblem(path, f"the config class declares a type that no value can be given for ({error.type_})")]
-    text = error.message if isinstance(error, HarnessError) else str(error)
-    return [ConfigProblem(path, text or type(error).__name__)]
+    name = _validated_field(error)
+    text = error.message if isinstance(error, HarnessError) else str(error.args[0] if error.args else "")
+    return [ConfigProblem(_join(path, name) if name else path, text or type(error).__name__)]
+
+
+def _validated_field(error: BaseException) -> str | None:
+    """The field whose validator raised: attrs passes it to every validator, whatever the validator then says of it."""
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        for value in frame.f_locals.values():
+            if isinstance(value, attrs.Attribute):
+                return value.name
+    return None
 
 
 def _unknown(key: str, fields: tuple[str, ...]) -> str:
