@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Iterable, Mapping
 from types import CodeType
-from typing import Any, Self, SupportsIndex
+from typing import Any, ClassVar, Self, SupportsIndex
 
 from harness_core.errors import AssemblyContentError
 
@@ -39,25 +39,19 @@ class Edit:
 
 
 class Lane(list[Any]):
-    """A list of records of one kind."""
+    """A list of records of one kind. The plain constructor trusts its items: it is the registry's own way in."""
 
-    __slots__ = ("_edits", "kind")
-    kind: type
+    __slots__ = ("_edits",)
+    kind: ClassVar[type]
     _edits: list[Edit]
 
     @classmethod
-    def of(cls, kind: type, items: Iterable[Any]) -> Self:
+    def of(cls, items: Iterable[Any]) -> Self:
         """A lane made by whoever is calling (a listener, say), checked."""
+        if type(items) is cls:
+            return items
         lane = cls(items)
-        lane.kind = kind
         lane._note(tuple(lane))
-        return lane
-
-    @classmethod
-    def trusted(cls, kind: type, items: list[Any]) -> Self:
-        """A lane of the registry's own records, unchecked."""
-        lane = cls(items)
-        lane.kind = kind
         return lane
 
     @property

@@ -20,7 +20,16 @@ from harness_core.prompt._entries import TextEntry, ToolEntry, VariableEntry, no
 from harness_core.prompt._lanes import Lane
 from harness_core.prompt._layers import Layer, VariableTable
 from harness_core.prompt._placement import Overrides, placed
-from harness_core.prompt.records import AssembleContext, ContextEntry, Section, ToolProviderResult, origin_facts
+from harness_core.prompt.records import (
+    AssembleContext,
+    ContextEntry,
+    ContextLane,
+    Section,
+    SectionLane,
+    ToolProviderResult,
+    ToolSchemaLane,
+    origin_facts,
+)
 from harness_core.prompt.render import RenderMemo
 from harness_core.prompt.tool_order import order_tools
 from harness_core.scopes import ScopeNode
@@ -31,10 +40,10 @@ __all__ = ["TextLane", "ToolLane", "View"]
 class TextLane:
     """The sections, or the contexts, of one view in their final order, and the texts of the last assembly."""
 
-    __slots__ = ("_positions", "_providers", "_records", "_texts", "entries", "record_type", "visible")
+    __slots__ = ("_positions", "_providers", "_records", "_texts", "entries", "lane", "visible")
 
-    def __init__(self, record_type: type, entries: list[TextEntry]) -> None:
-        self.record_type = record_type
+    def __init__(self, lane: type[Lane], entries: list[TextEntry]) -> None:
+        self.lane = lane
         self.entries = tuple(entries)
         self.visible: frozenset[str] = frozenset()
         """The tools that can be seen in the assembly under way; entries bound to tools ask for it."""
@@ -72,7 +81,7 @@ class TextLane:
                 raise
             if texts != self._texts:
                 self._settle(texts)
-        return Lane.trusted(self.record_type, self._records)
+        return self.lane(self._records)
 
     def _settle(self, texts: list[Any]) -> None:
         records = self._records.copy()
@@ -85,14 +94,18 @@ class TextLane:
         self._records, self._texts = records, settled
 
 
+_IMMUTABLE = (tuple, ToolProviderResult)
+
+
 class ToolLane:
     """The tool providers of one view and the ordered result of the last assembly."""
 
-    __slots__ = ("_known", "_ordered", "_providers", "_results", "_schemas", "entries", "names")
+    __slots__ = ("_given", "_known", "_ordered", "_providers", "_results", "_schemas", "entries", "names")
 
     def __init__(self, entries: list[ToolEntry]) -> None:
         self.entries = tuple(entries)
         self._providers = tuple(entry.provider for entry in entries)
+        self._given: list[Any] | None = None
         self._results: list[Any] | None = None
         self._schemas: list[ToolSchema] = []
         self._known: frozenset[str] = frozenset()
@@ -108,7 +121,10 @@ class ToolLane:
         """
         calls = iter(self._providers)
         try:
-            results = [_listed(provider(context)) for provider in calls]
+            given = [provider(context) for provider in calls]
+            if given == self._given:
+                return
+            results = [_listed(result) for result in given]
         except Exception as error:
             entry = self.entries[len(self._providers) - operator.length_hint(calls) - 1]
             if isinstance(error, ProviderContractError) and error.plugin is None:
@@ -116,6 +132,8 @@ class ToolLane:
                     setattr(error, name, fact)
             note_provider(error, entry.kind, entry.name, entry.origin, entry.layer)
             raise
+        # Only what the providers cannot change later may be recognised by itself the next time.
+        self._given = given if all(type(result) in _IMMUTABLE for result in given) else None
         if results == self._results:
             return
         schemas: list[ToolSchema] = []
@@ -148,7 +166,7 @@ class ToolLane:
         """
         if self._ordered is None:
             self._ordered = order_tools(self._schemas, self._known, order, scope)
-        return Lane.trusted(ToolSchema, self._ordered)
+        return ToolSchemaLane(self._ordered)
 
 
 def _listed(result: object) -> tuple[tuple[ToolSchema, ...], tuple[str, ...]]:
@@ -191,7 +209,7 @@ class View:
     """What one scope sees, as of certain generations of its layers."""
 
     __slots__ = ("complete", "contexts", "generation", "memo", "sections", "stamps", "suppressed", "tools", "tree",
-                 "variable_tables", "variables")  # fmt: skip
+                 "variable_calls", "variable_tables", "variables")  # fmt: skip
 
     def __init__(self, scoped: list[tuple[ScopeNode, Layer]], overrides: Overrides | None = None) -> None:
         """``scoped``: the layers of the chain with their scopes, the global one first."""
@@ -203,15 +221,16 @@ class View:
         self.variables: tuple[VariableEntry, ...] = tuple(
             entry for layer in layers for entry in layer.variables.values()
         )
+        self.variable_calls = tuple((entry.name, entry.provider, entry) for entry in self.variables)
         self.variable_tables = {
             scope: StartedTable(layer.variables, layer.variables.epoch, frozenset(layer.variables.values()))
             for scope, layer in scoped
         }
         self.tools = ToolLane([entry for layer in layers for entry in layer.tools])
         sections = placed(_effective([layer.sections for layer in layers]), overrides)
-        self.sections = TextLane(Section, sections)
+        self.sections = TextLane(SectionLane, sections)
         contexts = placed(_effective([layer.contexts for layer in layers]), overrides)
-        self.contexts = TextLane(ContextEntry, contexts)
+        self.contexts = TextLane(ContextLane, contexts)
         self.complete = tuple(entry.name for entry in sections if entry.complete)
         self.memo = RenderMemo()
 

@@ -16,7 +16,14 @@ from harness_core.errors import AssemblyContentError, MultipleCompleteError, Pro
 from harness_core.prompt._entries import VariableEntry, note_provider
 from harness_core.prompt._lanes import Lane, VariableMap, writer_of
 from harness_core.prompt._view import View
-from harness_core.prompt.records import AssembleContext, ContextEntry, PromptAssembly, Section, origin_facts
+from harness_core.prompt.records import (
+    AssembleContext,
+    ContextLane,
+    PromptAssembly,
+    Section,
+    SectionLane,
+    origin_facts,
+)
 from harness_core.prompt.registry import PromptRegistry
 from harness_core.scopes import ScopeNode
 
@@ -42,10 +49,8 @@ async def assemble(
         WaterfallError: a listener broke the contract.
         Exception: what a provider or listener raised, with a note that names it.
     """
-    if context is None:
-        context = AssembleContext(scope=registry.root)
-    elif isinstance(context, ScopeNode):
-        context = AssembleContext(scope=context)
+    if context is None or isinstance(context, ScopeNode):
+        context = _bare_context(context if context is not None else registry.root)
     elif not isinstance(context, AssembleContext):
         raise TypeError(f"assemble() takes a scope or an AssembleContext, not {type(context).__name__}.")
     scope = context.scope if context.scope is not None else registry.root
@@ -57,7 +62,7 @@ async def assemble(
     view.tools.collect(context)
     _refuse_several_complete(view)
     sections = view.sections.evaluate(context, view.tools.names)
-    contexts = _no_contexts() if suppressed else view.contexts.evaluate(context, view.tools.names)
+    contexts = ContextLane() if suppressed else view.contexts.evaluate(context, view.tools.names)
     tools = view.tools.ordered(registry.settings.tool_order, scope.name)
 
     assembly = _made(sections, contexts, tools, variables, view)
@@ -71,10 +76,19 @@ async def assemble(
         if registry.settings.invariants:
             _check_names(assembly)
     if complete is not None:
-        assembly = _with(assembly, sections=Lane.trusted(Section, [complete]))
+        assembly = _with(assembly, sections=SectionLane([complete]))
     if suppressed and assembly.contexts:
         assembly = _with(assembly, contexts=[])
     return assembly
+
+
+def _bare_context(scope: ScopeNode) -> AssembleContext:
+    """The context of an assembly for a scope alone; made once for each scope."""
+    found = scope.attachments.get(AssembleContext)
+    if found is None:
+        found = scope.attachments[AssembleContext] = AssembleContext(scope=scope)
+    context: AssembleContext = found
+    return context
 
 
 def _identity(assembly: PromptAssembly) -> PromptAssembly:
@@ -85,18 +99,17 @@ def _evaluate_variables(
     registry: PromptRegistry, scope: ScopeNode, view: View, context: AssembleContext
 ) -> VariableMap:
     """Run every provider of the chain, the global layer first; each result overwrites (SCOPE-13, ASM-04)."""
-    values = VariableMap()
-    store = dict.__setitem__
+    values: dict[str, str | None] = {}
     generation = registry.generation
     entry: VariableEntry | None = None
     try:
-        for entry in view.variables:
-            value = entry.provider(context)
-            store(values, entry.name, value if type(value) is str else entry.settled(value))
+        for name, provider, entry in view.variable_calls:  # noqa: B007
+            value = provider(context)
+            values[name] = value if type(value) is str else entry.settled(value)
             if registry.generation != generation:
                 break
         else:
-            return values
+            return VariableMap(values)
     except Exception as error:
         assert entry is not None
         note_provider(error, entry.kind, entry.name, entry.origin, entry.layer)
@@ -110,7 +123,7 @@ def _evaluate_live(
     view: View,
     last: VariableEntry,
     context: AssembleContext,
-    values: VariableMap,
+    values: dict[str, str | None],
 ) -> VariableMap:
     """Go on after ``last``, whose provider changed the registry: look every entry up when it is due (ASM-05, ASM-06)."""
     budget = _MAX_EVALUATIONS
@@ -128,11 +141,11 @@ def _evaluate_live(
             )
         try:
             value = entry.provider(context)
-            dict.__setitem__(values, entry.name, value if type(value) is str else entry.settled(value))
+            values[entry.name] = value if type(value) is str else entry.settled(value)
         except Exception as error:
             note_provider(error, entry.kind, entry.name, entry.origin, entry.layer)
             raise
-    return values
+    return VariableMap(values)
 
 
 def _live_entries(
@@ -150,10 +163,6 @@ def _live_entries(
         elif started is not None and last in started.entries:
             reached = True
             yield from started.table.live(last.number, started.epoch)
-
-
-def _no_contexts() -> Lane:
-    return Lane.trusted(ContextEntry, [])
 
 
 def _refuse_several_complete(view: View) -> None:

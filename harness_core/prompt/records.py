@@ -198,23 +198,37 @@ class ToolProviderResult:
 ToolProvider: TypeAlias = Callable[[AssembleContext], Iterable[ToolSchema] | ToolProviderResult]
 
 
-def _lane(value: Iterable[Any], kind: type) -> Any:
-    return value if type(value) is Lane and value.kind is kind else Lane.of(kind, value)
+class SectionLane(Lane):
+    """The sections of an assembly."""
+
+    __slots__ = ()
+    kind = Section
+
+
+class ContextLane(Lane):
+    """The contexts of an assembly."""
+
+    __slots__ = ()
+    kind = ContextEntry
+
+
+class ToolSchemaLane(Lane):
+    """The tools of an assembly."""
+
+    __slots__ = ()
+    kind = ToolSchema
 
 
 def _sections(value: Iterable[Section]) -> list[Section]:
-    lane: list[Section] = _lane(value, Section)
-    return lane
+    return SectionLane.of(value)
 
 
 def _contexts(value: Iterable[ContextEntry]) -> list[ContextEntry]:
-    lane: list[ContextEntry] = _lane(value, ContextEntry)
-    return lane
+    return ContextLane.of(value)
 
 
 def _tools(value: Iterable[ToolSchema]) -> list[ToolSchema]:
-    lane: list[ToolSchema] = _lane(value, ToolSchema)
-    return lane
+    return ToolSchemaLane.of(value)
 
 
 def _variables(value: Mapping[str, str | None]) -> dict[str, str | None]:
