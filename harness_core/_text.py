@@ -5,7 +5,18 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-__all__ = ["nearest", "quoted", "quoted_list", "utf16_key"]
+__all__ = ["clean", "nearest", "quoted", "quoted_list", "utf16_key"]
+
+
+def clean(text: str) -> str:
+    """The text as UTF-8 can carry it: a lone surrogate becomes a replacement character, all else stays as it is."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
 
 
 def utf16_key(name: str) -> str:

@@ -1,6 +1,7 @@
 """The host: the facade, plugin discovery and activation, and the only place that knows pluggy's manager."""
 
 from harness_core.host.activation import Activation
+from harness_core.host.agents import Agents, AgentSettings
 from harness_core.host.context import PluginContext
 from harness_core.host.discovery import ENTRY_POINT_GROUP, PluginSource, discover
 from harness_core.host.harness import Harness, Hooks
@@ -8,6 +9,6 @@ from harness_core.host.loading import PluginFailure, PluginUse
 from harness_core.host.scope import Scope
 
 __all__ = [
-    "ENTRY_POINT_GROUP", "Activation", "Harness", "Hooks", "PluginContext", "PluginFailure", "PluginSource", "PluginUse",
+    "ENTRY_POINT_GROUP", "Activation", "AgentSettings", "Agents", "Harness", "Hooks", "PluginContext", "PluginFailure", "PluginSource", "PluginUse",
     "Scope", "discover",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
@@ -13,14 +14,17 @@ import anyio.abc
 from harness_core.errors import HarnessError
 from harness_core.hooks import Listener, Observer, Waterfall, waterfall_specs
 from harness_core.hooks.specs import OBSERVERS, WATERFALLS
+from harness_core.agent import Agent, PreparedStep, prepare_step
 from harness_core.host.activation import Activation
+from harness_core.host.agents import Agents, AgentSettings, Setup
 from harness_core.host.discovery import PluginSource, discover, source_of
 from harness_core.host.loading import OnError, PluginFailure, PluginUse, ResolvedUse, ordered_uses, resolved
 from harness_core.host.manager import HookManager
 from harness_core.host.scope import Registries, Scope
-from harness_core.models import ModelRegistry
+from harness_core.models import CallConfig, ModelRegistry, UserMessage
 from harness_core.prompt import AssembleContext, PromptAssembly, PromptRegistry, PromptSettings, assemble
 from harness_core.scopes import Effects
+from harness_core.session import Event, Session
 from harness_core.tools import Services, ToolRegistry
 
 __all__ = ["Harness", "Hooks"]
@@ -60,6 +64,7 @@ class Harness:
         plugins: classes, modules, instances, installed names or `PluginUse` records, in order (D2).
         autoload: also install every installed plugin that ``plugins`` does not mention, by name.
         on_error: what a failing plugin does where its use does not say: stop the harness, or stay out (see `failures`).
+        agents: what all agents share: the store of their sessions, the default model, limits, time and ids.
         entry_points: finds the installed plugins; tests replace it.
     """
 
@@ -70,6 +75,7 @@ class Harness:
         plugins: Iterable[PluginUse | Any] = (),
         autoload: bool = True,
         on_error: OnError = "fail",
+        agents: AgentSettings | None = None,
         entry_points: Callable[[], list[PluginSource]] = discover,
     ) -> None:
         self._manager = HookManager()
@@ -97,6 +103,8 @@ class Harness:
         self._entry_points = entry_points
         self._scopes: dict[str, Scope] = {}
         self._tasks: anyio.abc.TaskGroup | None = None
+        self.agents = Agents(self, agents if agents is not None else AgentSettings())
+        """The agents, by id."""
 
     # --- lifetime -----------------------------------------------------------------------------------------------------
 
@@ -226,6 +234,91 @@ class Harness:
             HarnessError: see `harness_core.prompt.assemble`; what a provider or listener raises comes as it is.
         """
         return await assemble(self.prompt, self.hooks.system_prompt_assemble, scope)
+
+    # --- agents -------------------------------------------------------------------------------------------------------
+
+    async def create_agent(
+        self,
+        agent_id: str,
+        *,
+        provider: str | None = None,
+        model: str | None = None,
+        config: CallConfig | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+        scope: Scope | None = None,
+        setup: Setup | None = None,
+        parent: str | None = None,
+        depth: int = 0,
+        seed: Sequence[Event] = (),
+    ) -> Agent:
+        """A new agent with a new session of the same id, in a scope of its own below ``scope``.
+
+        ``setup(scope)`` may register into that scope before anybody can see the agent; ``seed`` (see
+        `harness_core.session.seed_events`) lets it go on from another session's events, whose id is ``parent``.
+
+        Raises:
+            AgentError: there is an agent of that id.
+            SessionExistsError: there is a session of that id; resume it.
+            Exception: what ``setup`` raised. In every case nothing is left.
+        """
+        return await self.agents.create(
+            agent_id,
+            provider=provider,
+            model=model,
+            config=config,
+            cwd=cwd,
+            scope=scope,
+            setup=setup,
+            parent=parent,
+            depth=depth,
+            seed=seed,
+        )
+
+    async def resume_agent(
+        self,
+        agent_id: str,
+        *,
+        provider: str | None = None,
+        model: str | None = None,
+        config: CallConfig | None = None,
+        scope: Scope | None = None,
+        setup: Setup | None = None,
+    ) -> Agent:
+        """An agent that goes on with a stored session; what is named here replaces what its last request had.
+
+        Raises:
+            AgentError: there is an agent of that id.
+            SessionNotFoundError, SessionLockedError, LogFormatError, LogDamagedError: the session cannot be gone on with.
+            Exception: what ``setup`` raised. In every case nothing is left.
+        """
+        return await self.agents.resume(
+            agent_id, provider=provider, model=model, config=config, scope=scope, setup=setup
+        )
+
+    async def prepare_step(
+        self,
+        target: Agent | Session | Scope | None = None,
+        messages: Iterable[str | UserMessage] = (),
+        *,
+        scope: Scope | None = None,
+        cwd: str | None = None,
+        turn: int = 1,
+        step: int = 1,
+    ) -> PreparedStep:
+        """One step for a loop of your own: system text, tools, messages to append and provenance, without a model.
+
+        Raises:
+            HarnessError: see `harness_core.prompt.assemble`; what a provider or listener raises comes as it is.
+        """
+        return await prepare_step(
+            self.agents.surroundings,
+            target if target is not None else self.root,
+            messages,
+            scope=scope,
+            cwd=cwd,
+            turn=turn,
+            step=step,
+        )
 
 
 def _by_name(plugin: Any) -> bool:

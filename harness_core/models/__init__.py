@@ -31,9 +31,10 @@ from harness_core.models.messages import (
 from harness_core.models.registry import AdapterEntry, ModelRegistry, ScopedModels
 from harness_core.models.request import CallConfig, ModelRequest, RequestHeader
 from harness_core.models.schema import ToolSchema
+from harness_core.models.scripted import ScriptedAnswer, ScriptedModel
 
 __all__ = [
-    "AdapterEntry", "ModelRegistry", "ScopedModels",
+    "AdapterEntry", "ModelRegistry", "ScopedModels", "ScriptedAnswer", "ScriptedModel",
     "AssistantBlock", "AssistantMessage", "CallConfig", "Chunk", "ChunkAssembler", "EncodedJson", "FailureFacts", "Finish",
     "FinishReason", "Message", "ModelAdapter", "ModelInfo", "ModelRequest", "ReasoningBlock", "ReasoningDelta",
     "RequestHeader", "ResolvedCall", "Source", "TextBlock", "TextDelta", "ToolArgumentsDelta", "ToolCallBlock",

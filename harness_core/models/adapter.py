@@ -5,7 +5,7 @@ An adapter turns a neutral request into a stream of neutral chunks. It owns its 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol, runtime_checkable
 
@@ -17,6 +17,10 @@ from harness_core.models.request import CallConfig, ModelRequest
 __all__ = ["ModelAdapter", "ModelInfo", "ResolvedCall"]
 
 
+def _names(value: Iterable[str]) -> frozenset[str]:
+    return frozenset(value)
+
+
 @attrs.frozen(kw_only=True)
 class ResolvedCall:
     """A configuration with the adapter's own values filled in.
@@ -25,7 +29,7 @@ class ResolvedCall:
     """
 
     config: CallConfig
-    supplied: frozenset[str] = attrs.field(default=frozenset(), converter=frozenset)
+    supplied: frozenset[str] = attrs.field(default=frozenset(), converter=_names)
     context_window: int | None = None
 
 

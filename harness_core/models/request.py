@@ -27,6 +27,10 @@ def _extra(value: JsonObject) -> FrozenDict:
     return freeze_object(value, what="CallConfig.extra")
 
 
+def _names(value: Iterable[str]) -> frozenset[str]:
+    return frozenset(value)
+
+
 def _tools(value: Iterable[ToolSchema]) -> tuple[ToolSchema, ...]:
     return tuple(value)
 
@@ -78,7 +82,7 @@ class RequestHeader:
     """
 
     config: CallConfig
-    supplied: frozenset[str] = attrs.field(default=frozenset(), converter=frozenset)
+    supplied: frozenset[str] = attrs.field(default=frozenset(), converter=_names)
     system: str = ""
     tools: tuple[ToolSchema, ...] = attrs.field(default=(), converter=_tools)
 

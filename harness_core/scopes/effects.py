@@ -118,12 +118,14 @@ class Handle:
 class Effects:
     """The effects of one owner, in the vocabulary of an exit stack."""
 
-    __slots__ = ("_closed", "_closer", "_effects", "_failure", "_running", "label", "origin", "state")
+    __slots__ = ("_closed", "_closer", "_effects", "_failure", "_running", "before_undoing", "label", "origin", "state")
 
     def __init__(self, label: str, origin: Origin) -> None:
         self.label = label
         self.origin = origin
         self.state = OwnerState.ACTIVE
+        self.before_undoing: Callable[[], Awaitable[None]] | None = None
+        """Runs when the owner closes, before the first undo: whoever works in a scope stops before it is taken apart."""
         self._effects: dict[Handle, None] = {}
         self._running: dict[Handle, anyio.Event] = {}
         self._closed: anyio.Event | None = None
@@ -246,6 +248,8 @@ class Effects:
         interrupt: BaseException | None = None
         for running in list(self._running.values()):
             await running.wait()
+        if self.before_undoing is not None:
+            self.add(self.before_undoing, "what still runs")
         while self._effects:
             handle, _ = self._effects.popitem()
             undo, handle._undo = handle._undo, None

@@ -6,6 +6,7 @@ The records are data and know neither their encoding nor the rules of their orde
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from types import NoneType
 from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
@@ -102,6 +103,14 @@ def _one_of(words: Any) -> Any:
     return check
 
 
+def _messages(value: Iterable[UserMessage]) -> tuple[UserMessage, ...]:
+    return tuple(value)
+
+
+def _numbers(value: Iterable[int]) -> tuple[int, ...]:
+    return tuple(value)
+
+
 def _object(value: object) -> FrozenDict:
     return freeze_object(value, what="An event's data")
 
@@ -162,7 +171,7 @@ class AssistantMessageLogged:
     message: AssistantMessage = attrs.field(validator=_kind(AssistantMessage))
     usage: Usage | None = attrs.field(default=None, validator=_kind(Usage, NoneType))
     interrupted: bool = attrs.field(default=False, validator=_kind(bool))
-    chunks: tuple[int, ...] = attrs.field(default=(), converter=tuple, validator=_counts)
+    chunks: tuple[int, ...] = attrs.field(default=(), converter=_numbers, validator=_counts)
 
 
 @attrs.frozen(kw_only=True)
@@ -238,7 +247,7 @@ class InboxSpliced:
     target: InboxTarget = attrs.field(validator=_one_of(InboxTarget))
     start: int = attrs.field(validator=_count)
     removed_count: int = attrs.field(default=0, validator=_count)
-    inserted: tuple[UserMessage, ...] = attrs.field(converter=tuple)
+    inserted: tuple[UserMessage, ...] = attrs.field(converter=_messages)
     outcome: Literal["canceled"] | None = attrs.field(default=None, validator=_one_of(Literal["canceled", None]))
 
 
@@ -313,7 +322,7 @@ class SurfaceReplace:
 
     start: int = attrs.field(validator=_count)
     end: int = attrs.field(validator=_count)
-    sources: tuple[int, ...] = attrs.field(converter=tuple, validator=_counts)
+    sources: tuple[int, ...] = attrs.field(converter=_numbers, validator=_counts)
 
 
 SurfaceOperation: TypeAlias = SurfaceAppend | SurfaceReplace

@@ -1,0 +1,66 @@
+"""The arguments of a tool call: from the text that the model wrote to a value, and whether it fits the tool's schema."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from harness_core._json import FrozenDict, JsonValue, freeze
+from harness_core.errors import JsonValueError
+from harness_core.models import ToolSchema
+
+if TYPE_CHECKING:
+    from jsonschema.protocols import Validator
+
+__all__ = ["misfit", "parsed"]
+
+_MENTIONED = 5
+"""Problems named in one refusal: enough to repair a call, few enough to read."""
+_LONGEST = 300
+"""Characters of one problem; some repeat the whole value."""
+
+_NO_ARGUMENTS = FrozenDict()
+
+
+def parsed(text: str) -> JsonValue:
+    """The object that the text spells; no text means no arguments. Anything else comes back as the text (TOOLX-01)."""
+    if not text.strip():
+        return _NO_ARGUMENTS
+    try:
+        value = json.loads(text, parse_constant=_no_constant)
+        return freeze(value) if isinstance(value, dict) else text
+    except (ValueError, RecursionError, JsonValueError):
+        return text
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(name)
+
+
+def misfit(schema: ToolSchema, arguments: JsonValue) -> str | None:
+    """What is wrong with the arguments, for the model to read; None when they fit."""
+    if not isinstance(arguments, dict):
+        return "The arguments are not a valid JSON object."
+    if not schema.parameters:
+        return None
+    problems = schema.encoded(_validator).iter_errors(arguments)
+    named = [_spoken(problem) for problem, _ in zip(problems, range(_MENTIONED), strict=False)]
+    return f"The arguments do not fit the tool's schema: {'; '.join(named)}." if named else None
+
+
+def _spoken(problem: Any) -> str:
+    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in problem.absolute_path)
+    message = str(problem.message)
+    return f"{f'at {path[1:]}: ' if path else ''}{message if len(message) <= _LONGEST else message[:_LONGEST] + '…'}"
+
+
+def _validator(schema: ToolSchema) -> Validator:
+    # Imported here: it takes longer than all the rest of the package, and most programs start without calling a tool.
+    import jsonschema
+    from referencing import Registry
+
+    kind = jsonschema.validators.validator_for(schema.parameters, default=jsonschema.Draft202012Validator)
+    registry: Registry[Any] = Registry()  # of its own: a schema must not make anybody fetch something
+    made: Validator = kind(schema.parameters, registry=registry)
+    return made
+

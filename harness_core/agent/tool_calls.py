@@ -1,0 +1,251 @@
+"""The tool calls of one step: order, parallelism, policy, validation, and what becomes of them when the turn is cut short.
+
+Calls start in the model's order and their results are logged in that order, whatever finishes first (TOOLX-02). Every
+call of a step has exactly one ``tool/call`` and one ``tool/result`` when this module is left, however it is left.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING
+
+import anyio
+import attrs
+from anyio.lowlevel import checkpoint_if_cancelled
+
+from harness_core._text import clean, quoted
+from harness_core.agent.arguments import misfit, parsed
+from harness_core.agent.surroundings import log
+from harness_core.hooks import ToolCall, ToolOutcome
+from harness_core.models import TextBlock, ToolCallBlock, ToolResultMessage, ToolSchema
+from harness_core.session import APPEND, ToolCallStarted, ToolResultLogged
+from harness_core.tools import Tool
+
+if TYPE_CHECKING:
+    from harness_core.agent.agent import Agent
+
+__all__ = ["ToolPhase"]
+
+NOT_DISPATCHED = "ABORTED_BEFORE_DISPATCH"
+ABORTED = "ABORTED_WHILE_RUNNING"
+UNKNOWN_TOOL = "UNKNOWN_TOOL"
+INVALID_ARGUMENTS = "INVALID_ARGUMENTS"
+FAILED = "TOOL_FAILED"
+
+_TEXTS = {
+    NOT_DISPATCHED: "This call was not run: the turn was stopped before it started.",
+    ABORTED: "The turn was stopped while this call was running. It may have taken effect, fully or in part.",
+}
+
+
+@attrs.define(eq=False)
+class _Slot:
+    """One call on its way: ``announced`` once its ``tool/call`` is logged, ``settled`` once its result is."""
+
+    block: ToolCallBlock
+    call: ToolCall
+    outcome: ToolOutcome | None = None
+    announced: bool = False
+    settled: bool = False
+    reached: anyio.Event = attrs.field(factory=anyio.Event)
+    """Policy has let the call through, or has answered it: the next one may start."""
+
+
+class ToolPhase:
+    """Carries out the calls of one answer."""
+
+    def __init__(
+        self, agent: Agent, turn: int, step: int, calls: tuple[ToolCallBlock, ...], schemas: tuple[ToolSchema, ...]
+    ) -> None:
+        self._agent = agent
+        self._turn = turn
+        self._step = step
+        wanted = {block.name for block in calls}
+        self._schemas = {schema.name: schema for schema in schemas if schema.name in wanted}
+        self._slots = [_Slot(block, self._call(block)) for block in calls]
+        self._failures: list[Exception] = []
+
+    def _call(self, block: ToolCallBlock) -> ToolCall:
+        agent = self._agent
+        return ToolCall(
+            id=block.id,
+            name=block.name,
+            arguments=parsed(block.arguments),
+            turn=self._turn,
+            step=self._step,
+            scope=agent.scope,
+            schema=self._schemas.get(block.name),
+            cwd=agent.session.cwd,
+            agent=agent,
+            session=agent.session,
+        )
+
+    async def run(self) -> bool:
+        """Carry out all calls; True when one of them concludes the turn (TURN-03).
+
+        Raises:
+            Exception: what a listener raised. The calls that were left have error results.
+        """
+        place = 0
+        try:
+            while place < len(self._slots):
+                await checkpoint_if_cancelled()
+                if self._parallel(place):
+                    place = await self._run_together(place)
+                else:
+                    await self._run_one(self._slots[place])
+                    place += 1
+            await checkpoint_if_cancelled()
+        except BaseException:
+            self._settle_all()
+            raise
+        outcomes = [slot.outcome for slot in self._slots if slot.outcome is not None]
+        for outcome in outcomes:
+            for message in outcome.messages:
+                self._agent.inbox.add("next-step", message)
+        return any(outcome.conclude for outcome in outcomes)
+
+    def _parallel(self, place: int) -> bool:
+        """Is the call safe beside others, as of now (TOOLX-02)?"""
+        slot = self._slots[place]
+        tool = self._tool(slot.call.name)
+        safe = tool.parallel_safe if tool is not None else False
+        if callable(safe):
+            return bool(safe(slot.call))
+        return safe
+
+    async def _run_together(self, place: int) -> int:
+        pool = anyio.Semaphore(self._agent.surroundings.limits.tool_pool)
+        async with anyio.create_task_group() as group:
+            while True:
+                slot = self._slots[place]
+                await pool.acquire()
+                group.start_soon(self._run_pooled, slot, pool, group.cancel_scope)
+                await slot.reached.wait()
+                place += 1
+                if self._failures or place == len(self._slots) or not self._parallel(place):
+                    break
+        if self._failures:
+            raise self._failures[0]
+        return place
+
+    async def _run_pooled(self, slot: _Slot, pool: anyio.Semaphore, others: anyio.CancelScope) -> None:
+        try:
+            await self._run_one(slot)
+        except Exception as error:
+            self._failures.append(error)  # raised when the pool is empty; a group would wrap it
+            others.cancel()
+        finally:
+            slot.reached.set()
+            pool.release()
+
+    async def _run_one(self, slot: _Slot) -> None:
+        async def carry_out(call: ToolCall) -> ToolOutcome:
+            self._announce(slot)
+            slot.reached.set()
+            return await self._carry_out(call)
+
+        agent = self._agent
+        slot.outcome = await agent.surroundings.hooks.tool_call.dispatch(agent.scope, slot.call, None, carry_out)
+        self._announce(slot)
+        self._settle_finished()
+
+    # --- carrying one out ---------------------------------------------------------------------------------------------
+
+    def _tool(self, name: str) -> Tool | None:
+        """The tool with a handler; None when the request did not offer it, whatever the registry has (TOOLX-05)."""
+        if name not in self._schemas and not self._offered(name):
+            return None
+        return self._agent.surroundings.tools.handler(self._agent.scope, name)
+
+    def _offered(self, name: str) -> bool:
+        """A listener may have sent the call to another tool of the request."""
+        header = self._agent.session.header
+        schema = next((tool for tool in header.tools if tool.name == name), None) if header is not None else None
+        if schema is not None:
+            self._schemas[name] = schema
+        return schema is not None
+
+    async def _carry_out(self, call: ToolCall) -> ToolOutcome:
+        tool = self._tool(call.name)
+        if tool is None or tool.handler is None:
+            return ToolOutcome(content=f"There is no tool called {quoted(call.name)}.", error=UNKNOWN_TOOL)
+        try:
+            problem = misfit(self._schemas[call.name], call.arguments)
+            if problem is not None:
+                return ToolOutcome(content=problem, error=INVALID_ARGUMENTS)
+            result = tool.handler(call)
+            if inspect.isawaitable(result):
+                result = await result
+            if isinstance(result, str):
+                return ToolOutcome(content=result)
+            if isinstance(result, ToolOutcome):
+                return result
+            raise TypeError(f"the handler returned a {type(result).__name__}, not a str or ToolOutcome")
+        except Exception as error:
+            log.warning("The tool %r of %s failed.", call.name, tool.origin, exc_info=error)
+            return ToolOutcome(content=f"{type(error).__name__}: {error}", error=FAILED)
+
+    # --- logging ------------------------------------------------------------------------------------------------------
+
+    def _announce(self, slot: _Slot) -> None:
+        if not slot.announced:
+            block = slot.block
+            self._agent.session.append(
+                ToolCallStarted(
+                    turn=self._turn, step=self._step, call_id=block.id, name=block.name, arguments=block.arguments
+                )
+            )
+            slot.announced = True
+
+    def _settle_finished(self) -> None:
+        """Log the results that are due: in the model's order, each once all before it are logged."""
+        for slot in self._slots:
+            if slot.outcome is None:
+                return
+            if not slot.settled:
+                self._agent.session.append(self._result(slot, slot.outcome), APPEND)
+                slot.settled = True
+
+    def _settle_all(self) -> None:
+        """The turn is cut short: what started has its result, or the word that it was stopped; the others never ran."""
+        for slot in self._slots:
+            if slot.settled:
+                continue
+            code = ABORTED if slot.announced else NOT_DISPATCHED
+            outcome = slot.outcome or ToolOutcome(content=_TEXTS[code], error=code)
+            if not slot.announced:
+                block = slot.block
+                self._agent.log_while_ending(
+                    ToolCallStarted(
+                        turn=self._turn, step=self._step, call_id=block.id, name=block.name, arguments=block.arguments
+                    )
+                )
+            self._agent.log_while_ending(self._result(slot, outcome), APPEND)
+
+    def _result(self, slot: _Slot, outcome: ToolOutcome) -> ToolResultLogged:
+        """Under the model's call id, whatever a listener made of the call (TOOLX-06)."""
+        message = ToolResultMessage(
+            call_id=slot.block.id,
+            name=slot.block.name,
+            content=_bounded(outcome.content, self._agent.surroundings.limits.tool_result),
+            is_error=outcome.error is not None,
+        )
+        return ToolResultLogged(
+            turn=self._turn, step=self._step, message=message, error=outcome.error, meta=outcome.meta
+        )
+
+
+def _bounded(blocks: tuple[TextBlock, ...], limit: int) -> tuple[TextBlock, ...]:
+    """The text that the model sees: valid Unicode, and no more than the limit, with a notice of what is missing."""
+    total = sum(len(block.text) for block in blocks)
+    kept: list[TextBlock] = []
+    room = limit
+    for block in blocks:
+        text = clean(block.text)
+        if len(text) > room:
+            text = f"{text[:room]}\n[Cut here: {limit} of {total} characters are shown.]"
+            return (*kept, TextBlock(text))
+        kept.append(block if text is block.text else TextBlock(text))
+        room -= len(text)
+    return tuple(kept)
