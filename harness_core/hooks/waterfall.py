@@ -8,6 +8,7 @@ listeners exist, and in what order, is the source's business.
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
@@ -38,12 +39,15 @@ _FRAMES_FOR_OTHERS = 200
 
 
 class _State:
-    """One dispatch: its links, the argument that all listeners share, and how far inwards it has come."""
+    """One dispatch: the innermost answer, the argument that all listeners share, and how far inwards it has come.
 
-    __slots__ = ("context", "end", "links", "pos")
+    ``pos`` is twice the number of the link that was last asked for, plus one once that link has begun to run: a listener
+    that calls ``call_next()`` and does not await it leaves it even.
+    """
 
-    def __init__(self, links: tuple[Link, ...], context: Any, end: End) -> None:
-        self.links = links
+    __slots__ = ("context", "end", "pos")
+
+    def __init__(self, context: Any, end: End) -> None:
         self.context = context
         self.end = end
         self.pos = 0
@@ -52,12 +56,13 @@ class _State:
 class Chain:
     """A compiled waterfall, immutable; listeners that come or go later are in the next one (ASM-24)."""
 
-    __slots__ = ("links", "listeners", "spec")
+    __slots__ = ("link", "listeners", "spec")
 
-    def __init__(self, spec: WaterfallSpec, listeners: tuple[Listener, ...], links: tuple[Link, ...]) -> None:
+    def __init__(self, spec: WaterfallSpec, listeners: tuple[Listener, ...], link: Link) -> None:
         self.spec = spec
         self.listeners = listeners
-        self.links = links
+        self.link = link
+        """The outermost link; it holds on to the others."""
 
     async def run(self, value: Any, context: Any, end: End) -> Any:
         """Send a value through; returns what the outermost listener returned.
@@ -65,9 +70,9 @@ class Chain:
         Raises:
             WaterfallError: a listener broke the contract.
         """
-        state = _State(self.links, context, end)
+        state = _State(context, end)
         try:
-            return await self.links[0](state, value)
+            return await self.link(state, value)
         finally:
             state.pos = _ENDED
 
@@ -95,30 +100,47 @@ def compile_chain(spec: WaterfallSpec, listeners: Sequence[Listener]) -> Chain |
             remedy="Write listeners that need no code after call_next() in the plain style, or raise the limit.",
             hook=spec.hook,
         )
-    links: list[Link] = []
-    for index, group in enumerate(groups):
+    link = _innermost(len(groups))
+    for index in range(len(groups) - 1, -1, -1):
+        group = groups[index]
         build = {Style.CALL_NEXT: _around, Style.WRAPPER: _wrappers}.get(group[0].style, _plain)
-        links.append(build(spec, index, [(listener, adapt(spec, listener)) for listener in group]))
-    links.append(_innermost(spec))
-    return Chain(spec, tuple(listeners), tuple(links))
+        link = build(spec, index, [(listener, adapt(spec, listener)) for listener in group], link)
+    return Chain(spec, tuple(listeners), link)
 
 
-def _around(spec: WaterfallSpec, index: int, group: list[tuple[Listener, Call]]) -> Link:
+def _around(spec: WaterfallSpec, index: int, group: list[tuple[Listener, Call]], next_link: Link) -> Link:
     listener, call = group[0]
-    returns, inner = spec.returns, index + 1
+    function = listener.function
+    usual = listener.argnames == (spec.value, "call_next") and inspect.iscoroutinefunction(function)
+    returns, begun, asked = spec.returns, 2 * index + 1, 2 * index + 2
     only = returns[0] if len(returns) == 1 else None
 
     def advance(state: _State, given: Any, replacement: Any = _SAME) -> Coroutine[Any, Any, Any]:
-        if state.pos >= inner:
+        if state.pos >= asked:
             _refuse_call(spec, listener, state)
         if replacement is not _SAME:
             if not isinstance(replacement, spec.accepts):
                 _refuse_value(spec, listener, "handed", replacement, spec.accepts)
             given = replacement
-        state.pos = inner
-        return state.links[inner](state, given)
+        state.pos = asked
+        return next_link(state, given)
+
+    async def usual_link(state: _State, value: Any) -> Any:
+        # The same as below for the shape that most listeners have, without what that shape does not need.
+        state.pos = begun
+        try:
+            result = await function(value, partial(advance, state, value))
+        except Exception as error:
+            annotate(error, listener)
+            raise
+        if state.pos == asked:
+            _refuse_unawaited(spec, listener)
+        if type(result) is not only and not isinstance(result, returns):
+            _refuse_value(spec, listener, "returned", result, returns)
+        return result
 
     async def link(state: _State, value: Any) -> Any:
+        state.pos = begun
         try:
             result = call(value, state.context, partial(advance, state, value))
             if type(result) is CoroutineType or isinstance(result, Awaitable):
@@ -126,17 +148,20 @@ def _around(spec: WaterfallSpec, index: int, group: list[tuple[Listener, Call]])
         except Exception as error:
             annotate(error, listener)
             raise
+        if state.pos == asked:
+            _refuse_unawaited(spec, listener)
         if type(result) is not only and not isinstance(result, returns):
             _refuse_value(spec, listener, "returned", result, returns)
         return result
 
-    return link
+    return usual_link if usual else link
 
 
-def _plain(spec: WaterfallSpec, index: int, group: list[tuple[Listener, Call]]) -> Link:
-    inner = index + 1
+def _plain(spec: WaterfallSpec, index: int, group: list[tuple[Listener, Call]], next_link: Link) -> Link:
+    begun = 2 * index + 1
 
     async def link(state: _State, value: Any) -> Any:
+        state.pos = begun
         for listener, call in group:
             try:
                 result = call(value, state.context, None)
@@ -152,17 +177,17 @@ def _plain(spec: WaterfallSpec, index: int, group: list[tuple[Listener, Call]]) 
             if not spec.plain_replaces:
                 return result
             value = result
-        state.pos = inner
-        return await state.links[inner](state, value)
+        return await next_link(state, value)
 
     return link
 
 
-def _wrappers(spec: WaterfallSpec, index: int, group: list[tuple[Listener, Call]]) -> Link:
-    inner = index + 1
+def _wrappers(spec: WaterfallSpec, index: int, group: list[tuple[Listener, Call]], next_link: Link) -> Link:
+    begun = 2 * index + 1
 
     async def link(state: _State, value: Any) -> Any:
-        begun: list[tuple[Listener, Any]] = []
+        state.pos = begun
+        entered: list[tuple[Listener, Any]] = []
         result: Any = None
         failure: BaseException | None = None
         try:
@@ -179,12 +204,11 @@ def _wrappers(spec: WaterfallSpec, index: int, group: list[tuple[Listener, Call]
                 except Exception as error:
                     annotate(error, listener)
                     raise
-                begun.append((listener, generator))
-            state.pos = inner
-            result = await state.links[inner](state, value)
+                entered.append((listener, generator))
+            result = await next_link(state, value)
         except BaseException as error:  # wrappers must see cancellation too; it is raised again below
             failure = error
-        for listener, generator in reversed(begun):
+        for listener, generator in reversed(entered):
             result, failure = _leave_wrapper(spec, listener, generator, result, failure)
         if failure is not None:
             raise failure
@@ -220,8 +244,11 @@ def _leave_wrapper(
     )
 
 
-def _innermost(spec: WaterfallSpec) -> Link:
+def _innermost(index: int) -> Link:
+    begun = 2 * index + 1
+
     async def link(state: _State, value: Any) -> Any:
+        state.pos = begun
         result = state.end(value)
         return await result if type(result) is CoroutineType else result
 
@@ -242,6 +269,15 @@ def _refuse_call(spec: WaterfallSpec, listener: Listener, state: _State) -> NoRe
     raise WaterfallError(
         f"The listener of {spec.hook} by {listener.label} used call_next {when}.",
         remedy="Call it at most once, and await it before you return.",
+        **listener.facts(),
+    )
+
+
+def _refuse_unawaited(spec: WaterfallSpec, listener: Listener) -> NoReturn:
+    raise WaterfallError(
+        f"The listener of {spec.hook} by {listener.label} called call_next() without awaiting it, so that nothing "
+        "further in ran.",
+        remedy="Write 'result = await call_next()' in an async function, or 'return call_next()' in a plain one.",
         **listener.facts(),
     )
 
