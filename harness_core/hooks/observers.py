@@ -29,7 +29,7 @@ class Observer:
 
     def listeners(self, scope: ScopeNode | None) -> list[tuple[Listener, Callable[..., Any]]]:
         """The admitted listeners, outermost first, each with a function that takes all of the hook's arguments."""
-        key = (self._source.generation, scope.tree_generation if scope is not None else 0)
+        key = (self._source.generation, scope.tree.generation if scope is not None else 0)
         store = scope.attachments if scope is not None else self.__dict__
         cached = store.get(self)  # type: ignore[call-overload]
         if cached is not None and cached[0] == key:

@@ -312,13 +312,14 @@ class Waterfall(Generic[V, R]):
 
     def chain(self, scope: ScopeNode) -> Chain | None:
         """The chain for a scope as of now; None when no listener is admitted."""
-        key = (self._source.generation, scope.tree_generation, self._epoch)
+        listeners, links, epoch = self._source.generation, scope.tree.generation, self._epoch
         cached = scope.attachments.get(self)
-        if cached is not None and cached[0] == key:
-            chain: Chain | None = cached[1]
-            return chain
+        if cached is not None:
+            chain: Chain | None = cached[0]
+            if cached[1] == listeners and cached[2] == links and cached[3] == epoch:
+                return chain
         chain = self.compile(self.spec, self._source.listeners(self.spec.hook, scope))
-        scope.attachments[self] = (key, chain)
+        scope.attachments[self] = (chain, listeners, links, epoch)
         return chain
 
     async def dispatch(self, scope: ScopeNode, value: V, context: Any, end: Callable[[V], R | Awaitable[R]]) -> R:

@@ -65,14 +65,16 @@ async def assemble(
     contexts = ContextLane() if suppressed else view.contexts.evaluate(context, view.tools.names)
     tools = view.tools.ordered(registry.settings.tool_order, scope.name)
 
-    assembly = _made(sections, contexts, tools, variables, view)
-    complete = _complete_record(view, sections)
     chain = dispatch.chain(scope) if dispatch is not None else None
+    listeners = chain.listeners if chain is not None else ()
+    assembly = _traced(PromptAssembly.__new__(PromptAssembly), view, listeners)
+    _fill(assembly, sections, contexts, tools, variables)
+    complete = _complete_record(view, sections) if view.complete else None
     if chain is not None:
         base = assembly
         assembly = await chain.run(base, context, _identity)
-        assembly._listeners = base._listeners = chain.listeners
-        assembly._memo = view.memo
+        if assembly is not base:
+            _traced(assembly, view, listeners)
         if registry.settings.invariants:
             _check_names(assembly)
     if complete is not None:
@@ -177,32 +179,36 @@ def _refuse_several_complete(view: View) -> None:
         )
 
 
-def _complete_record(view: View, sections: Lane) -> Section | None:
+def _complete_record(view: View, sections: Lane) -> Section:
     """The record of the one complete section as it was evaluated (ASM-17)."""
-    if not view.complete:
-        return None
     index = next(i for i, entry in enumerate(view.sections.entries) if entry.complete)
     record: Section = sections[index]
     return record
 
 
-def _made(sections: Lane, contexts: Lane, tools: Lane, variables: VariableMap, view: View) -> PromptAssembly:
-    """An assembly of the registry's own records, without the checks that a listener's would get."""
-    assembly = PromptAssembly.__new__(PromptAssembly)
-    put = object.__setattr__
-    put(assembly, "sections", sections)
-    put(assembly, "contexts", contexts)
-    put(assembly, "tools", tools)
-    put(assembly, "variables", variables)
-    put(assembly, "_memo", view.memo)
-    put(assembly, "_listeners", ())
+_put = object.__setattr__
+"""Sets an attribute without the checks of PromptAssembly: the registry's own records need none."""
+
+
+def _fill(assembly: PromptAssembly, sections: Lane, contexts: Lane, tools: Lane, variables: VariableMap) -> None:
+    _put(assembly, "sections", sections)
+    _put(assembly, "contexts", contexts)
+    _put(assembly, "tools", tools)
+    _put(assembly, "variables", variables)
+
+
+def _traced(assembly: PromptAssembly, view: View, listeners: tuple[Any, ...]) -> PromptAssembly:
+    """The assembly, with what rendering may reuse and whom an error may name."""
+    _put(assembly, "_memo", view.memo)
+    _put(assembly, "_listeners", listeners)
     return assembly
 
 
 def _with(assembly: PromptAssembly, **lanes: Any) -> PromptAssembly:
     """A new top-level object with other lanes; what else a listener's value carries is kept (ASM-17)."""
     changed = attrs.evolve(assembly, **lanes)
-    changed._memo, changed._listeners = assembly._memo, assembly._listeners
+    _put(changed, "_memo", assembly._memo)
+    _put(changed, "_listeners", assembly._listeners)
     return changed
 
 

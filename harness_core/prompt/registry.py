@@ -203,7 +203,7 @@ class PromptRegistry:
     def view(self, scope: ScopeNode) -> View:
         """What the scope sees now; the last view again where nothing that it sees has changed."""
         view = cast("View | None", scope.attachments.get(self))
-        tree = scope.tree_generation
+        tree = scope.tree.generation
         if view is not None:
             if view.generation == self.generation and view.tree == tree:
                 return view

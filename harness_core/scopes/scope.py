@@ -16,8 +16,8 @@ from harness_core.scopes.origin import Origin
 __all__ = ["ScopeNode"]
 
 
-class _Tree:
-    """What all scopes of one tree share: a counter that moves when a link does."""
+class Tree:
+    """What all scopes of one tree share: ``generation`` moves whenever any link of it is changed."""
 
     __slots__ = ("generation",)
 
@@ -28,7 +28,7 @@ class _Tree:
 class ScopeNode:
     """One node of a tree of scopes; compared by identity. The root stands for the global layer."""
 
-    __slots__ = ("__weakref__", "_chain", "_chain_generation", "_parent", "_tree", "attachments", "effects", "name")
+    __slots__ = ("__weakref__", "_chain", "_chain_generation", "_parent", "attachments", "effects", "name", "tree")
 
     def __init__(self, name: str, parent: Self | None = None, owner: Effects | None = None) -> None:
         if parent is not None and type(parent).__mro__[0] is not type(self):
@@ -41,7 +41,7 @@ class ScopeNode:
         """What other floors keep for this scope; gone with it (X-34)."""
         self.effects: Effects = Effects(f"scope {name!r}", Origin(scope=name))
         self._parent = parent
-        self._tree: _Tree = parent._tree if parent is not None else _Tree()
+        self.tree: Tree = parent.tree if parent is not None else Tree()
         self._chain: tuple[Self, ...] = ()
         self._chain_generation = -1
         if lifetime is not None:
@@ -60,11 +60,6 @@ class ScopeNode:
     def active(self) -> bool:
         return self.effects.active
 
-    @property
-    def tree_generation(self) -> int:
-        """Moves whenever any link of this tree is changed."""
-        return self._tree.generation
-
     def child(self, name: str, *, inherit: Self | None = None, owner: Effects | None = None) -> Self:
         """A new scope below this one: it sees what this one sees, and is closed with it.
 
@@ -74,18 +69,18 @@ class ScopeNode:
             InactiveOwnerError: this scope, or the owner, is closed or closing.
         """
         self.effects.require_active()
-        if inherit is not None and inherit._tree is not self._tree:
+        if inherit is not None and inherit.tree is not self.tree:
             raise ScopeError(f"Scope {inherit.name!r} belongs to another harness than {self.name!r}.", entry=name)
         return type(self)(name, inherit if inherit is not None else self, owner if owner is not None else self.effects)
 
     def chain(self) -> tuple[Self, ...]:
         """This scope, its parent, and so on to the root."""
-        if self._chain_generation != self._tree.generation:
+        if self._chain_generation != self.tree.generation:
             links = [self]
             while (parent := links[-1]._parent) is not None:
                 links.append(parent)
             self._chain = tuple(links)
-            self._chain_generation = self._tree.generation
+            self._chain_generation = self.tree.generation
         return self._chain
 
     def bind(self, parent: Self) -> None:
@@ -106,7 +101,7 @@ class ScopeNode:
             ScopeCycleError: the parent is this scope or one below it; nothing changed (SCOPE-04).
             ScopeError: this is the root, or the parent belongs to another tree.
         """
-        if not isinstance(parent, ScopeNode) or parent._tree is not self._tree:
+        if not isinstance(parent, ScopeNode) or parent.tree is not self.tree:
             raise ScopeError(f"Scope {self.name!r} can only move below a scope of the same harness.", entry=self.name)
         if self in parent.chain():
             path = " -> ".join(scope.name for scope in reversed(parent.chain()[: parent.chain().index(self) + 1]))
@@ -118,7 +113,7 @@ class ScopeNode:
         if self._parent is None:
             raise ScopeError("The root scope has no parent and cannot get one.", entry=self.name)
         self._parent = parent
-        self._tree.generation += 1
+        self.tree.generation += 1
 
     async def aclose(self) -> None:
         """Undo everything that was registered through this scope, last first; return when all is quiet (SCOPE-10)."""

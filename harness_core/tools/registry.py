@@ -86,7 +86,7 @@ class ToolRegistry:
 
     def view(self, scope: ScopeNode) -> Visible:
         """What the scope sees: tools by name, and all names that exist for it; the same object while nothing changed."""
-        key = (self.generation, scope.tree_generation)
+        key = (self.generation, scope.tree.generation)
         cached = cast("tuple[Any, Visible] | None", scope.attachments.get(self))
         if cached is not None and cached[0] == key:
             return cached[1]
