@@ -13,7 +13,17 @@ from typing import Any, NoReturn, TypeAlias, cast
 
 from harness_core.errors import JsonValueError
 
-__all__ = ["MAX_DEPTH", "FrozenDict", "FrozenList", "JsonObject", "JsonValue", "canonical", "freeze", "freeze_object", "thaw"]
+__all__ = [
+    "MAX_DEPTH",
+    "FrozenDict",
+    "FrozenList",
+    "JsonObject",
+    "JsonValue",
+    "canonical",
+    "freeze",
+    "freeze_object",
+    "thaw",
+]
 
 JsonValue: TypeAlias = Any
 JsonObject: TypeAlias = Mapping[str, Any]
@@ -101,7 +111,8 @@ def _freeze(value: Any, what: str, path: str, depth: int) -> Any:
         for key in value:
             if type(key) is not str:
                 raise JsonValueError(
-                    f"{what} has the key {key!r} of type {type(key).__name__} at {path}; JSON keys are strings.", entry=path
+                    f"{what} has the key {key!r} of type {type(key).__name__} at {path}; JSON keys are strings.",
+                    entry=path,
                 )
             if not key.isascii():
                 _check_text(key, what, path)
@@ -109,7 +120,8 @@ def _freeze(value: Any, what: str, path: str, depth: int) -> Any:
     if isinstance(value, (list, tuple)):
         return FrozenList([_freeze(item, what, f"{path}[{index}]", depth + 1) for index, item in enumerate(value)])
     raise JsonValueError(
-        f"{what} holds a {kind.__name__} at {path}; only dict, list, str, int, float, bool and None are JSON.", entry=path
+        f"{what} holds a {kind.__name__} at {path}; only dict, list, str, int, float, bool and None are JSON.",
+        entry=path,
     )
 
 

@@ -7,12 +7,12 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from typing import TypeVar
 
-__all__ = ["OrderCycle", "stable_order"]
+__all__ = ["OrderCycleError", "stable_order"]
 
 T = TypeVar("T", bound=Hashable)
 
 
-class OrderCycle(Exception):
+class OrderCycleError(Exception):
     """The constraints contradict each other; ``cycle`` lists the members, the first one repeated at the end."""
 
     def __init__(self, cycle: Sequence[object]) -> None:
@@ -26,14 +26,14 @@ def stable_order(items: Sequence[T], predecessors: Mapping[T, Iterable[T]]) -> l
     Predecessors that are not among the items are ignored.
 
     Raises:
-        OrderCycle: there is no such order.
+        OrderCycleError: there is no such order.
     """
     position = {item: index for index, item in enumerate(items)}
     sorter = TopologicalSorter({item: [p for p in predecessors.get(item, ()) if p in position] for item in items})
     try:
         sorter.prepare()
     except CycleError as error:
-        raise OrderCycle(list(reversed(error.args[1]))) from None
+        raise OrderCycleError(list(reversed(error.args[1]))) from None
     result: list[T] = []
     ready: list[int] = []
     while sorter.is_active():

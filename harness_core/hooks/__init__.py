@@ -16,7 +16,23 @@ from harness_core.hooks.specs import HookSpecs, WaterfallSpec, hookimpl, hookspe
 from harness_core.hooks.waterfall import Chain, Waterfall
 
 __all__ = [
-    "Chain", "Enter", "HookSpecs", "Listener", "ListenerSource", "Observer", "PreStep", "Reject", "RequestFailure",
-    "RequestStep", "Retry", "Style", "ToolCall", "ToolOutcome", "Waterfall", "WaterfallSpec", "hookimpl", "hookspec",
+    "Chain",
+    "Enter",
+    "HookSpecs",
+    "Listener",
+    "ListenerSource",
+    "Observer",
+    "PreStep",
+    "Reject",
+    "RequestFailure",
+    "RequestStep",
+    "Retry",
+    "Style",
+    "ToolCall",
+    "ToolOutcome",
+    "Waterfall",
+    "WaterfallSpec",
+    "hookimpl",
+    "hookspec",
     "waterfall_specs",
 ]

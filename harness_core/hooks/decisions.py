@@ -157,5 +157,3 @@ class ToolOutcome:
     @property
     def text(self) -> str:
         return "\n".join(block.text for block in self.content)
-
-

@@ -29,7 +29,16 @@ if TYPE_CHECKING:
     from harness_core.prompt import AssembleContext, PromptAssembly
     from harness_core.session import Event, Session
 
-__all__ = ["HOOK_PREFIXES", "OBSERVERS", "PROJECT_NAME", "WATERFALLS", "HookSpecs", "WaterfallSpec", "hookimpl", "hookspec"]
+__all__ = [
+    "HOOK_PREFIXES",
+    "OBSERVERS",
+    "PROJECT_NAME",
+    "WATERFALLS",
+    "HookSpecs",
+    "WaterfallSpec",
+    "hookimpl",
+    "hookspec",
+]
 
 PROJECT_NAME = "harness"
 
@@ -46,9 +55,7 @@ class HookSpecs:
     """All hooks. The docstring of each says when it runs, what it gets and what it may return."""
 
     @hookspec
-    def harness_setup(
-        self, ctx: Any
-    ) -> None | Iterator[None] | AsyncIterator[None] | Coroutine[Any, Any, None]:
+    def harness_setup(self, ctx: Any) -> Iterator[None] | AsyncIterator[None] | Coroutine[Any, Any, None] | None:
         """Set the plugin up in one scope; ``ctx`` is a `PluginContext`.
 
         Runs once for each activation. May return, or yield once and clean up after the yield; sync or async (D6). What
@@ -114,7 +121,7 @@ class HookSpecs:
         """Observer: the agent became ``"idle"``, ``"running"`` or ``"disposed"``. Synchronous."""
 
     @hookspec
-    def agent_turn_stopping(self, agent: Agent, turn: int) -> None | Awaitable[None]:
+    def agent_turn_stopping(self, agent: Agent, turn: int) -> Awaitable[None] | None:
         """Observer: a turn is about to end with nothing left to do; ``agent.steer(...)`` makes it go on (TURN-03)."""
 
 
@@ -172,9 +179,7 @@ def waterfall_specs(assembly_type: type) -> dict[str, WaterfallSpec]:
             accepts=(RequestFailure,),
             returns=(Retry, type(None)),
         ),
-        WaterfallSpec(
-            hook="tool_call", title="tool/call", value="call", accepts=(ToolCall,), returns=(ToolOutcome,)
-        ),
+        WaterfallSpec(hook="tool_call", title="tool/call", value="call", accepts=(ToolCall,), returns=(ToolOutcome,)),
     )
     return {spec.hook: spec for spec in specs}
 

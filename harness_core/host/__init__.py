@@ -9,6 +9,16 @@ from harness_core.host.loading import PluginFailure, PluginUse
 from harness_core.host.scope import Scope
 
 __all__ = [
-    "ENTRY_POINT_GROUP", "Activation", "AgentSettings", "Agents", "Harness", "Hooks", "PluginContext", "PluginFailure", "PluginSource", "PluginUse",
-    "Scope", "discover",
+    "ENTRY_POINT_GROUP",
+    "Activation",
+    "AgentSettings",
+    "Agents",
+    "Harness",
+    "Hooks",
+    "PluginContext",
+    "PluginFailure",
+    "PluginSource",
+    "PluginUse",
+    "Scope",
+    "discover",
 ]

@@ -38,9 +38,7 @@ class HookCatalog:
     """Examines plugin classes and modules, each once."""
 
     def __init__(self) -> None:
-        self._known = {
-            name for name in vars(HookSpecs) if not name.startswith("_")
-        }
+        self._known = {name for name in vars(HookSpecs) if not name.startswith("_")}
         self._examined: dict[Any, PluginHooks] = {}
 
     @property
@@ -72,7 +70,9 @@ class HookCatalog:
             options = getattr(function, _MARK, None)
             if options is None:
                 if name in self._known and getattr(function, "__module__", "") != HookSpecs.__module__:
-                    _refuse(source, name, function, f"{name} has a hook's name but is not marked", "Mark it with @hookimpl.")
+                    _refuse(
+                        source, name, function, f"{name} has a hook's name but is not marked", "Mark it with @hookimpl."
+                    )
                 continue
             hook = options.get("specname") or name
             if hook not in self._known:
@@ -140,20 +140,32 @@ def _check_style(source: PluginSource, hook: str, function: Callable[..., Any], 
         if hook not in WATERFALLS:
             _refuse(source, hook, function, f"{hook} cannot be wrapped", "Only waterfalls take wrappers.")
         if waits or async_generator:
-            _refuse(source, hook, function, f"the wrapper of {hook} is async", "Write an async listener with call_next.")
+            _refuse(
+                source, hook, function, f"the wrapper of {hook} is async", "Write an async listener with call_next."
+            )
         if "call_next" in inspect.signature(target).parameters:
             _refuse(
-                source, hook, function, f"the wrapper of {hook} asks for call_next", "A wrapper yields instead of calling it."
+                source,
+                hook,
+                function,
+                f"the wrapper of {hook} asks for call_next",
+                "A wrapper yields instead of calling it.",
             )
         return
     if hook == _SETUP:
         return
     if inspect.isgeneratorfunction(target) or async_generator:
         _refuse(
-            source, hook, function, f"{hook} yields but is no wrapper", "Use @hookimpl(wrapper=True), or write it with call_next."
+            source,
+            hook,
+            function,
+            f"{hook} yields but is no wrapper",
+            "Use @hookimpl(wrapper=True), or write it with call_next.",
         )
     if waits and hook not in _MAY_BE_ASYNC:
-        _refuse(source, hook, function, f"{hook} is a coroutine function", "Observers of this hook are plain functions.")
+        _refuse(
+            source, hook, function, f"{hook} is a coroutine function", "Observers of this hook are plain functions."
+        )
 
 
 def _refuse(

@@ -11,10 +11,10 @@ from typing import Any, Self
 import anyio
 import anyio.abc
 
+from harness_core.agent import Agent, PreparedStep, prepare_step
 from harness_core.errors import HarnessError
 from harness_core.hooks import Listener, Observer, Waterfall, waterfall_specs
 from harness_core.hooks.specs import OBSERVERS, WATERFALLS
-from harness_core.agent import Agent, PreparedStep, prepare_step
 from harness_core.host.activation import Activation
 from harness_core.host.agents import Agents, AgentSettings, Setup
 from harness_core.host.discovery import PluginSource, discover, source_of
@@ -144,7 +144,9 @@ class Harness:
             HarnessError: the harness is not entered.
         """
         if self._tasks is None:
-            raise HarnessError("The harness is not running.", remedy="Use it inside 'async with Harness(...) as harness:'.")
+            raise HarnessError(
+                "The harness is not running.", remedy="Use it inside 'async with Harness(...) as harness:'."
+            )
         return self._tasks
 
     # --- plugins ------------------------------------------------------------------------------------------------------

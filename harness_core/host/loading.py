@@ -11,7 +11,7 @@ from typing import Any, Literal as OneOf, TypeAlias
 
 import attrs
 
-from harness_core._order import OrderCycle, stable_order
+from harness_core._order import OrderCycleError, stable_order
 from harness_core.errors import PluginOrderError
 from harness_core.host.discovery import PluginSource, source_of
 
@@ -100,7 +100,7 @@ def ordered_uses(uses: Sequence[ResolvedUse]) -> list[ResolvedUse]:
                 predecessors[other].append(index)
     try:
         return [uses[index] for index in stable_order(range(len(uses)), predecessors)]
-    except OrderCycle as error:
+    except OrderCycleError as error:
         names = [uses[index].source.name for index in error.cycle]  # type: ignore[call-overload]
         raise PluginOrderError(
             f"The before/after constraints of the plugins contradict each other: {' -> '.join(names)}.",

@@ -38,6 +38,7 @@ def encoded_array(items: Iterable[Encoded], encoder: Callable[..., str], *, befo
 def encoded_object(fields: Mapping[str, JsonValue | EncodedJson]) -> bytes:
     """The object of these fields, in their order, as UTF-8."""
     members = [
-        f"{canonical(name)}:{value if type(value) is EncodedJson else canonical(value)}" for name, value in fields.items()
+        f"{canonical(name)}:{value if type(value) is EncodedJson else canonical(value)}"
+        for name, value in fields.items()
     ]
     return f"{{{','.join(members)}}}".encode()

@@ -41,7 +41,6 @@ def text_field(instance: object, attribute: attrs.Attribute[Any], value: object)
         )
 
 
-
 @attrs.frozen
 class TextBlock:
     """Visible text."""

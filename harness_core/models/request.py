@@ -51,9 +51,7 @@ class CallConfig:
     effort: str | None = None
     stop: tuple[str, ...] | None = attrs.field(default=None, converter=_stops)
     seed: int | None = None
-    extra: FrozenDict = attrs.field(
-        factory=FrozenDict, converter=_extra, eq=_text_of
-    )
+    extra: FrozenDict = attrs.field(factory=FrozenDict, converter=_extra, eq=_text_of)
     """Fields that only one service knows; the adapter decides what it takes of them."""
 
     def to_json(self) -> dict[str, Any]:

@@ -72,7 +72,9 @@ def _pieces(text: str) -> list[str]:
     return [word if place == 0 else f" {word}" for place, word in enumerate(words)] if text else []
 
 
-Scripted: TypeAlias = "str | ScriptedAnswer | FailureFacts | Callable[[ModelRequest], str | ScriptedAnswer | FailureFacts]"
+Scripted: TypeAlias = (
+    "str | ScriptedAnswer | FailureFacts | Callable[[ModelRequest], str | ScriptedAnswer | FailureFacts]"
+)
 
 
 class ScriptedModel:

@@ -257,5 +257,3 @@ def checked_flag(value: object, flag: str, kind: str, name: str) -> bool:
     raise RegistrationError(
         f"{flag} of {kind} {quoted(name)} must be True or False, not {value!r:.60}.", kind=kind, entry=name
     )
-
-

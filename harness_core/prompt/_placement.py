@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import attrs
 
-from harness_core._order import OrderCycle, stable_order
+from harness_core._order import OrderCycleError, stable_order
 from harness_core.errors import SectionOrderError
 from harness_core.prompt._entries import TextEntry
 
@@ -64,7 +64,7 @@ def placed(entries: list[TextEntry], overrides: Overrides | None = None) -> list
                 predecessors[named[name]].append(entry)
     try:
         return stable_order(entries, predecessors)
-    except OrderCycle as error:
+    except OrderCycleError as error:
         cycle: list[TextEntry] = list(error.cycle)  # type: ignore[arg-type]
         path = " -> ".join(f"{entry.name!r} ({entry.origin})" for entry in cycle)
         raise SectionOrderError(

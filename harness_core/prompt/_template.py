@@ -116,9 +116,7 @@ def _line_column(text: str, offset: int) -> tuple[int, int]:
     return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
 
 
-def _refuse_name(
-    text: str, offset: int, name: str, variables: Mapping[str, str | None], place: Place
-) -> NoReturn:
+def _refuse_name(text: str, offset: int, name: str, variables: Mapping[str, str | None], place: Place) -> NoReturn:
     who, facts = _who(place)
     line, column = _line_column(text, offset)
     common: dict[str, Any] = {

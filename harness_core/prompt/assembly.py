@@ -105,7 +105,7 @@ def _evaluate_variables(
     generation = registry.generation
     entry: VariableEntry | None = None
     try:
-        for name, provider, entry in view.variable_calls:  # noqa: B007
+        for name, provider, entry in view.variable_calls:
             value = provider(context)
             values[name] = value if type(value) is str else entry.settled(value)
             if registry.generation != generation:

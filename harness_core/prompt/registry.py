@@ -99,7 +99,9 @@ class PromptRegistry:
         self._layers[scope] = layer
         entries[key] = entry if table in ("sections", "contexts", "variables") else None
         self._moved(layer)
-        handle = owner.add(partial(self._withdraw, scope, layer, table, key, entry), f"{entry.kind} {quoted(entry.name)}")
+        handle = owner.add(
+            partial(self._withdraw, scope, layer, table, key, entry), f"{entry.kind} {quoted(entry.name)}"
+        )
         self._announce(scope, layer, table, key, entry, handle)
         return handle
 

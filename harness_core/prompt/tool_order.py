@@ -37,7 +37,9 @@ def validated_order(order: Iterable[str] | None) -> tuple[str, ...] | None:
     seen: set[str] = set()
     for entry in entries:
         if not isinstance(entry, str):
-            raise SettingsError(f"tool_order holds a {type(entry).__name__}; tool names are strings.", entry="tool_order")
+            raise SettingsError(
+                f"tool_order holds a {type(entry).__name__}; tool names are strings.", entry="tool_order"
+            )
         if entry in seen:
             raise ToolOrderDuplicateError(
                 f"tool_order names {entry!r} twice.", remedy="Remove one of the two.", entry="tool_order", names=[entry]

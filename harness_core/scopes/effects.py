@@ -71,7 +71,9 @@ class Handle:
         if undo is None:
             return
         if inspect.iscoroutinefunction(undo):
-            raise TypeError(f"{self.label!r} must be undone with 'await handle.aclose()': its clean-up is asynchronous.")
+            raise TypeError(
+                f"{self.label!r} must be undone with 'await handle.aclose()': its clean-up is asynchronous."
+            )
         self._undo = None
         self._owner._effects.pop(self, None)
         undo()

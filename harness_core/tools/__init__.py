@@ -4,6 +4,14 @@ from harness_core.tools.registry import ScopedTools, Tool, ToolHandler, ToolRegi
 from harness_core.tools.services import FileInfo, FileSystem, ScopedServices, Services, Shell, ShellResult
 
 __all__ = [
-    "FileInfo", "FileSystem", "ScopedServices", "ScopedTools", "Services", "Shell", "ShellResult", "Tool",
-    "ToolHandler", "ToolRegistry",
+    "FileInfo",
+    "FileSystem",
+    "ScopedServices",
+    "ScopedTools",
+    "Services",
+    "Shell",
+    "ShellResult",
+    "Tool",
+    "ToolHandler",
+    "ToolRegistry",
 ]

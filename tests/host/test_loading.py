@@ -24,7 +24,12 @@ def plugin(name: str, **facts: Any) -> PluginSource:
         def system_prompt_assemble(self, assembly: PromptAssembly) -> None: ...
 
     return PluginSource(
-        name=name, distribution=f"dist-{name}", version="1.0", entry_point=f"m_{name}:Plugin", load=lambda: Plugin, **facts
+        name=name,
+        distribution=f"dist-{name}",
+        version="1.0",
+        entry_point=f"m_{name}:Plugin",
+        load=lambda: Plugin,
+        **facts,
     )
 
 
@@ -32,7 +37,9 @@ def broken(name: str) -> PluginSource:
     def load() -> Any:
         raise ImportError(f"no module named m_{name}")
 
-    return PluginSource(name=name, distribution=f"dist-{name}", version="2.1", entry_point=f"m_{name}:Plugin", load=load)
+    return PluginSource(
+        name=name, distribution=f"dist-{name}", version="2.1", entry_point=f"m_{name}:Plugin", load=load
+    )
 
 
 def harness_of(*installed: PluginSource, plugins: Any = (), **options: Any) -> Harness:
@@ -68,7 +75,12 @@ async def test_the_composition_comes_first_then_the_rest_by_name() -> None:
 @pytest.mark.anyio
 @pytest.mark.spec("D2")
 async def test_constraints_move_a_plugin_no_further_than_they_must() -> None:
-    uses = [PluginUse(plugin="a", after=["c"]), PluginUse(plugin="b"), PluginUse(plugin="c"), PluginUse(plugin="d", before=["b"])]
+    uses = [
+        PluginUse(plugin="a", after=["c"]),
+        PluginUse(plugin="b"),
+        PluginUse(plugin="c"),
+        PluginUse(plugin="d", before=["b"]),
+    ]
     async with harness_of(*map(plugin, "abcd"), plugins=uses) as harness:
         assert order(harness) == ["c", "a", "d", "b"]
         by_name = {each.plugin: each for each in harness.listeners("system_prompt_assemble")}
@@ -96,7 +108,8 @@ def test_every_acyclic_constraint_is_kept_and_free_plugins_stay_in_order(
         (base[-1], base[0]) for _ in range(1) if len(pairs) == 0
     }
     uses = [
-        PluginUse(plugin=plugin(str(number)), after=[str(low) for low, high in edges if high == number]) for number in base
+        PluginUse(plugin=plugin(str(number)), after=[str(low) for low, high in edges if high == number])
+        for number in base
     ]
     result = [int(each.source.name) for each in ordered_uses(resolved(uses, [], autoload=False))]
     assert sorted(result) == sorted(base)

@@ -86,9 +86,16 @@ def test_a_hidden_tool_is_like_one_that_does_not_exist(harness: Harness) -> None
 @pytest.mark.spec("TOOL-22")
 @pytest.mark.parametrize(
     ("lists", "names"),
-    [({}, ()), ({"allow": ["raed"]}, ("raed",)), ({"deny": ["own", "read"]}, ("own",)), ({"allow": ["b", "a"]}, ("a", "b"))],
+    [
+        ({}, ()),
+        ({"allow": ["raed"]}, ("raed",)),
+        ({"deny": ["own", "read"]}, ("own",)),
+        ({"allow": ["b", "a"]}, ("a", "b")),
+    ],
 )
-def test_refused_restrictions_change_nothing(harness: Harness, lists: dict[str, list[str]], names: tuple[str, ...]) -> None:
+def test_refused_restrictions_change_nothing(
+    harness: Harness, lists: dict[str, list[str]], names: tuple[str, ...]
+) -> None:
     register(harness.root, "read", "write")
     scope = harness.root.child("agent")
     register(scope, "own")
