@@ -6,6 +6,7 @@ Owns no turn or step boundaries.
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -191,13 +192,17 @@ class Requests:
         visible: list[int] = []
         try:
             async with entry.adapter.stream(request) as chunks:
-                async for chunk in chunks:
-                    event = session.append(AssistantChunk(turn=turn, step=step, chunk=chunk))
-                    if isinstance(chunk, (TextDelta, ReasoningDelta)):
-                        visible.append(event.seq)
-                    assembler.add(chunk)
-                    if assembler.finish is not None:
-                        break
+                try:
+                    async for chunk in chunks:
+                        event = session.append(AssistantChunk(turn=turn, step=step, chunk=chunk))
+                        if isinstance(chunk, (TextDelta, ReasoningDelta)):
+                            visible.append(event.seq)
+                        assembler.add(chunk)
+                        if assembler.finish is not None:
+                            break
+                finally:
+                    if isinstance(chunks, AsyncGenerator):
+                        await chunks.aclose()
             await checkpoint_if_cancelled()
         except anyio.get_cancelled_exc_class():
             self._keep_visible(assembler, visible, turn, step)
