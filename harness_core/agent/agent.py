@@ -214,6 +214,7 @@ class Agent:
         await self.scope.aclose()
 
     async def _close_quietly(self) -> None:
+        _inside.set(())  # this task is outside of the turn that it was started from, and can wait for it
         with anyio.CancelScope(shield=True):
             try:
                 await self.scope.aclose()
@@ -330,12 +331,18 @@ class Agent:
             self.status = status
             self.surroundings.hooks.agent_status.notify(self.scope, self, status.value)
 
-    def log_while_ending(self, data: EventData, surface: SurfaceOperation | None = None) -> None:
-        """Log on the way out, where nothing may keep the rest from being logged; a failure is reported."""
+    def log_while_ending(self, data: EventData, surface: SurfaceOperation | None = None) -> bool:
+        """Log on the way out, where the first error is the one to be raised; a further one is reported.
+
+        False when it could not be logged. What would have followed must not be logged then: the turn stays open in the
+        log, and the next one, or the next process, closes it in the right order.
+        """
         try:
             self.session.append(data, surface)
         except HarnessError:
             log.exception("Agent %r could not log %s while its turn was ending.", self.id, data.type)
+            return False
+        return True
 
     def __repr__(self) -> str:
         return f"<Agent {self.id!r} {self.status.value}>"

@@ -190,12 +190,7 @@ class ToolPhase:
 
     def _announce(self, slot: _Slot) -> None:
         if not slot.announced:
-            block = slot.block
-            self._agent.session.append(
-                ToolCallStarted(
-                    turn=self._turn, step=self._step, call_id=block.id, name=block.name, arguments=block.arguments
-                )
-            )
+            self._agent.session.append(self._started(slot))
             slot.announced = True
 
     def _settle_finished(self) -> None:
@@ -210,18 +205,22 @@ class ToolPhase:
     def _settle_all(self) -> None:
         """The turn is cut short: what started has its result, or the word that it was stopped; the others never ran."""
         for slot in self._slots:
-            if slot.settled:
-                continue
-            code = ABORTED if slot.announced else NOT_DISPATCHED
-            outcome = slot.outcome or ToolOutcome(content=_TEXTS[code], error=code)
-            if not slot.announced:
-                block = slot.block
-                self._agent.log_while_ending(
-                    ToolCallStarted(
-                        turn=self._turn, step=self._step, call_id=block.id, name=block.name, arguments=block.arguments
-                    )
-                )
-            self._agent.log_while_ending(self._result(slot, outcome), APPEND)
+            if not slot.settled and not self._settle(slot):
+                return
+
+    def _settle(self, slot: _Slot) -> bool:
+        code = ABORTED if slot.announced else NOT_DISPATCHED
+        outcome = slot.outcome or ToolOutcome(content=_TEXTS[code], error=code)
+        agent = self._agent
+        if not slot.announced and not agent.log_while_ending(self._started(slot)):
+            return False
+        return agent.log_while_ending(self._result(slot, outcome), APPEND)
+
+    def _started(self, slot: _Slot) -> ToolCallStarted:
+        block = slot.block
+        return ToolCallStarted(
+            turn=self._turn, step=self._step, call_id=block.id, name=block.name, arguments=block.arguments
+        )
 
     def _result(self, slot: _Slot, outcome: ToolOutcome) -> ToolResultLogged:
         """Under the model's call id, whatever a listener made of the call (TOOLX-06)."""

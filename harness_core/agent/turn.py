@@ -164,7 +164,8 @@ class Turn:
         self._move(TurnState.ENDED)
         session = self.agent.session
         for data, surface in closers(session.events):
-            self.agent.log_while_ending(end if isinstance(data, TurnEnd) else data, surface)
+            if not self.agent.log_while_ending(end if isinstance(data, TurnEnd) else data, surface):
+                break
         return end
 
     def _move(self, to: TurnState) -> None:

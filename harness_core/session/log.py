@@ -341,6 +341,5 @@ class Session:
 
     def discard(self) -> None:
         """Remove the log of a session that was never published, and free its id (CANCEL-04)."""
-        if self._writer is not None:
-            self._store.delete(self.id)
-            self.close()
+        self._store.delete(self.id)
+        self.close()
