@@ -63,4 +63,3 @@ def _validator(schema: ToolSchema) -> Validator:
     registry: Registry[Any] = Registry()  # of its own: a schema must not make anybody fetch something
     made: Validator = kind(schema.parameters, registry=registry)
     return made
-

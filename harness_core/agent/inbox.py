@@ -59,7 +59,9 @@ class Inbox:
         """
         if self._place(message.id) is not None:
             raise InboxError(
-                f"A message with the id {message.id!r} waits in the inbox already.", agent=self._session.id, entry=message.id
+                f"A message with the id {message.id!r} waits in the inbox already.",
+                agent=self._session.id,
+                entry=message.id,
             )
         self._splice(target, len(self._lists[target]), 0, (message,))
         if waking:
@@ -71,7 +73,9 @@ class Inbox:
         if place is None:
             return False
         if message.id != message_id and self._place(message.id) is not None:
-            raise InboxError(f"A message with the id {message.id!r} waits in the inbox already.", agent=self._session.id)
+            raise InboxError(
+                f"A message with the id {message.id!r} waits in the inbox already.", agent=self._session.id
+            )
         target, index = place
         old = self._lists[target][index]
         self._splice(target, index, 1, (message,), "canceled")

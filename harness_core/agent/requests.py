@@ -107,14 +107,10 @@ class Requests:
                 merged = attrs.evolve(merged, effort=None)
         return merged
 
-    async def _prepare(
-        self, turn: int, step: int, attempt: int, assembly: PromptAssembly, system: str
-    ) -> AdapterEntry:
+    async def _prepare(self, turn: int, step: int, attempt: int, assembly: PromptAssembly, system: str) -> AdapterEntry:
         agent = self._agent
         hooks, scope = agent.surroundings.hooks, agent.scope
-        place = RequestStep(
-            turn=turn, step=step, attempt=attempt, scope=scope, agent=agent, session=agent.session
-        )
+        place = RequestStep(turn=turn, step=step, attempt=attempt, scope=scope, agent=agent, session=agent.session)
         config = await hooks.agent_request.dispatch(scope, self.proposed(), place, _as_it_is)
         await checkpoint_if_cancelled()
         entry = self._entry(config)
@@ -129,9 +125,7 @@ class Requests:
         self._log_header(resolved, system, assembly)
         self._log_route(resolved)
         session = agent.session
-        session.append(
-            RequestDispatch(turn=turn, step=step, attempt=attempt, digest=session.request_digest())
-        )
+        session.append(RequestDispatch(turn=turn, step=step, attempt=attempt, digest=session.request_digest()))
         if agent.surroundings.debug:
             check_request(session.info, session.events, session.request())
         await session.sync()
@@ -163,9 +157,7 @@ class Requests:
 
     def _log_header(self, resolved: ResolvedCall, system: str, assembly: PromptAssembly) -> None:
         session = self._agent.session
-        header = RequestHeader(
-            config=resolved.config, supplied=resolved.supplied, system=system, tools=assembly.tools
-        )
+        header = RequestHeader(config=resolved.config, supplied=resolved.supplied, system=system, tools=assembly.tools)
         reason = due(session.header, header, first_of_loop=self._first_of_loop)
         if reason is not None:
             origins = provenance(render_parts(assembly), assembly.tools)
@@ -183,9 +175,7 @@ class Requests:
 
     # --- the stream ---------------------------------------------------------------------------------------------------
 
-    async def _exchange(
-        self, entry: AdapterEntry, turn: int, step: int, attempt: int
-    ) -> tuple[Finish, ChunkAssembler]:
+    async def _exchange(self, entry: AdapterEntry, turn: int, step: int, attempt: int) -> tuple[Finish, ChunkAssembler]:
         session = self._agent.session
         request: ModelRequest = session.request()
         assembler = ChunkAssembler()
@@ -240,9 +230,7 @@ class Requests:
         )
         return Answer(message=message, usage=assembler.usage, cut_off=cut_off)
 
-    async def _failed(
-        self, finish: Finish, assembler: ChunkAssembler, turn: int, step: int, attempt: int
-    ) -> None:
+    async def _failed(self, finish: Finish, assembler: ChunkAssembler, turn: int, step: int, attempt: int) -> None:
         """Ask whether to try again; returns when it is time to.
 
         Raises:
@@ -273,9 +261,7 @@ class Requests:
         if decision is None:
             raise RequestFailedError(facts, agent=agent.id, entry=f"turn {turn}, step {step}, attempt {attempt}")
         delay_ms = round(max(decision.delay, 0.0) * 1000)
-        agent.session.append(
-            RequestRetry(turn=turn, step=step, attempt=attempt, delay_ms=delay_ms, failure=facts)
-        )
+        agent.session.append(RequestRetry(turn=turn, step=step, attempt=attempt, delay_ms=delay_ms, failure=facts))
         if delay_ms:
             await agent.surroundings.sleep(decision.delay)
         await checkpoint_if_cancelled()
@@ -296,5 +282,3 @@ def _as_it_is(config: CallConfig) -> CallConfig:
 
 def _not_again(failure: RequestFailure) -> None:
     return None
-
-

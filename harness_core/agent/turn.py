@@ -157,9 +157,7 @@ class Turn:
         """Close what is open and log the end. Synchronous: nothing can come between (PRE-03)."""
         cancellation = self._cancellation
         if cancellation is not None:
-            end = TurnEnd(
-                turn=self.number, reason="aborted", cause=cancellation.cause, detail=cancellation.reason
-            )
+            end = TurnEnd(turn=self.number, reason="aborted", cause=cancellation.cause, detail=cancellation.reason)
         assert end is not None
         self._move(TurnState.ENDED)
         session = self.agent.session

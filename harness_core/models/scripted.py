@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, TypeAlias
 
@@ -129,7 +129,7 @@ class ScriptedModel:
         finally:
             await stream.aclose()
 
-    async def _chunks(self, answer: ScriptedAnswer, number: int) -> Any:
+    async def _chunks(self, answer: ScriptedAnswer, number: int) -> AsyncGenerator[Chunk, None]:
         for chunk in answer.stream(number):
             if answer.delay:
                 await self._sleep(answer.delay)

@@ -67,8 +67,7 @@ def _refusal(log: Path, session_id: str) -> SessionLockedError:
     who = f"process {holder.get('pid', 'unknown')} on {holder.get('host', 'an unknown host')}"
     since = holder.get("since_ms")
     return SessionLockedError(
-        f"The session {session_id!r} is open for writing in {who}"
-        + (f", since {_spoken(since)}." if since else "."),
+        f"The session {session_id!r} is open for writing in {who}" + (f", since {_spoken(since)}." if since else "."),
         remedy="Close it there, or read the log without going on with it.",
         session=session_id,
         file=str(log),

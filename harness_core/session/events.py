@@ -111,6 +111,13 @@ def _numbers(value: Iterable[int]) -> tuple[int, ...]:
     return tuple(value)
 
 
+def _plugin_type(_: object, __: object, value: str) -> None:
+    if not (isinstance(value, str) and _PLUGIN_TYPE.fullmatch(value)):
+        raise JsonValueError(
+            f"A plugin's record needs a type like 'plugin/<name>/<what>', not {value!r}.", entry="$.type"
+        )
+
+
 def _object(value: object) -> FrozenDict:
     return freeze_object(value, what="An event's data")
 
@@ -267,15 +274,8 @@ class PluginRecord:
         JsonValueError: the type has another form, or the data is not a JSON object.
     """
 
-    type: str = attrs.field()
+    type: str = attrs.field(validator=_plugin_type)
     data: FrozenDict = attrs.field(factory=FrozenDict, converter=_object)
-
-    @type.validator
-    def _namespaced(self, _: object, value: object) -> None:
-        if not (isinstance(value, str) and _PLUGIN_TYPE.fullmatch(value)):
-            raise JsonValueError(
-                f"A plugin's record needs a type like 'plugin/<name>/<what>', not {value!r}.", entry="$.type"
-            )
 
 
 EventData: TypeAlias = (

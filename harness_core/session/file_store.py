@@ -150,9 +150,7 @@ class FileStore:
         finally:
             draft.unlink(missing_ok=True)
 
-    def _fill(
-        self, session_id: str, path: Path, draft: Path, descriptor: int, lines: Sequence[bytes]
-    ) -> LogWriter:
+    def _fill(self, session_id: str, path: Path, draft: Path, descriptor: int, lines: Sequence[bytes]) -> LogWriter:
         """Write and lock the draft, then give it its name: nobody ever finds a log without its first lines."""
         writer = _FileWriter(draft, session_id, descriptor, 0, self._write)
         writer.append(b"".join(lines))

@@ -40,7 +40,7 @@ def list_sessions(store: SessionStore) -> list[SessionSummary]:
 def _summary(head: StoredLog) -> SessionSummary | None:
     try:
         info = decode_info(head.lines[0])
-    except Exception:  # noqa: BLE001 - no log, or of another version: opening it says which, a list passes over it
+    except Exception:
         return None
     return SessionSummary(
         id=info.id,
@@ -75,9 +75,7 @@ def _title(lines: Iterable[bytes]) -> str:
         if mark not in line:
             continue
         record = _record(line)
-        message = (
-            record.get("data", {}).get("message", {}) if record.get("type") == UserMessageLogged.type else {}
-        )
+        message = record.get("data", {}).get("message", {}) if record.get("type") == UserMessageLogged.type else {}
         if message.get("source", {}).get("kind") == "user":
             words = " ".join(block.get("text", "") for block in message.get("content", ())).split()
             title = " ".join(words)

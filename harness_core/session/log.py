@@ -235,9 +235,7 @@ class Session:
             SessionError: no header was logged yet.
         """
         if self.header is None:
-            raise SessionError(
-                "The log has no request header yet, so there is no request to build.", session=self.id
-            )
+            raise SessionError("The log has no request header yet, so there is no request to build.", session=self.id)
         return ModelRequest(header=self.header, messages=self.surface.messages, session_id=self.id)
 
     def request_digest(self) -> str:
@@ -261,9 +259,7 @@ class Session:
     def _write(self, data: EventData, surface: SurfaceOperation | None, time_ms: int) -> Event:
         writer = self._writer
         if writer is None:
-            raise SessionClosedError(
-                f"The session {self.id!r} is closed; nothing can be appended.", session=self.id
-            )
+            raise SessionClosedError(f"The session {self.id!r} is closed; nothing can be appended.", session=self.id)
         self._check(data, surface)
         seq = len(self._events)
         writer.append(self._codec.encode(seq, time_ms, data, surface))
@@ -304,7 +300,7 @@ class Session:
                 for observer in tuple(self._observers.values()):
                     try:
                         observer(told)
-                    except Exception as error:  # noqa: BLE001 - reported, and it changes nothing (LOG-03)
+                    except Exception as error:
                         self._report(error, told, observer)
         finally:
             self._telling = False

@@ -51,11 +51,7 @@ class Nesting:
         """In words, for messages."""
         if self.step:
             return f"in step {self.step} of turn {self.turn}"
-        return (
-            f"in turn {self.turn}, between steps"
-            if self.turn
-            else f"between turns, after turn {self.last_turn}"
-        )
+        return f"in turn {self.turn}, between steps" if self.turn else f"between turns, after turn {self.last_turn}"
 
     def check(self, data: EventData) -> None:
         """Does the event fit here? Changes nothing.
@@ -98,9 +94,7 @@ class Nesting:
                 pass
 
     def _refuse(self, data: EventData) -> None:
-        numbers = ", ".join(
-            f"{name} {getattr(data, name)}" for name in ("turn", "step") if hasattr(data, name)
-        )
+        numbers = ", ".join(f"{name} {getattr(data, name)}" for name in ("turn", "step") if hasattr(data, name))
         what = f"{data.type} ({numbers})" if numbers else data.type
         raise LogOrderError(
             f"The event {what} does not fit: the log stands {self.place}.",

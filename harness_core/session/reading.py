@@ -56,7 +56,7 @@ def read_lines(lines: Iterable[bytes], *, where: str, codec: LogCodec | None = N
     except LogFormatError as error:
         error.file = where
         raise
-    except Exception as error:  # noqa: BLE001 - raised again with its place
+    except Exception as error:
         _damaged(where, 1, 0, error)
     events: list[Event] = []
     nesting, surface = Nesting(), Surface()
@@ -68,7 +68,7 @@ def read_lines(lines: Iterable[bytes], *, where: str, codec: LogCodec | None = N
                 raise ValueError(f"it is numbered {event.seq}, and {len(events)} comes next")
             nesting.check(event.data)
             surface.check(event.seq, event.data, event.surface)
-        except Exception as error:  # noqa: BLE001 - raised again with its place
+        except Exception as error:
             _damaged(where, number, offset, error, info.id)
         nesting.apply(event.data)
         surface.apply(event)

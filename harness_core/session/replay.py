@@ -96,9 +96,7 @@ class _Owners:
     """Which session made the events up to a number: each `SessionSeeded` ends the part of the session it names."""
 
     def __init__(self, info: SessionInfo, events: Sequence[Event]) -> None:
-        self._ends = [
-            (event.seq, event.data.origin) for event in events if isinstance(event.data, SessionSeeded)
-        ]
+        self._ends = [(event.seq, event.data.origin) for event in events if isinstance(event.data, SessionSeeded)]
         self._self = info.id
 
     def __call__(self, seq: int) -> str:

@@ -151,9 +151,7 @@ class MemoryStore:
     def open(self, session_id: str) -> tuple[LogWriter, StoredLog]:
         stored = self.read(session_id)
         if session_id in self._open:
-            raise SessionLockedError(
-                f"The session {session_id!r} is open already in this process.", session=session_id
-            )
+            raise SessionLockedError(f"The session {session_id!r} is open already in this process.", session=session_id)
         self._open.add(session_id)
         return _MemoryWriter(self, session_id, self._logs[session_id]), stored
 

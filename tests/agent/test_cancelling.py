@@ -192,7 +192,14 @@ class Stream:
         return opened()
 
 
-SEEN = [ReasoningDelta("hm"), TextDelta("Hel"), ToolCallStart(0, "c", "look"), ToolArgumentsDelta(0, "{}"), TextDelta("lo"), UsageReport(Usage(input_tokens=3))]
+SEEN = [
+    ReasoningDelta("hm"),
+    TextDelta("Hel"),
+    ToolCallStart(0, "c", "look"),
+    ToolArgumentsDelta(0, "{}"),
+    TextDelta("lo"),
+    UsageReport(Usage(input_tokens=3)),
+]
 
 
 @pytest.mark.spec("CANCEL-02")
@@ -245,7 +252,9 @@ async def test_cancelling_wins_over_a_retry_and_its_delay(open_stage: Any) -> No
 
 @pytest.mark.spec("TOOLX-04")
 @pytest.mark.parametrize("safe", [False, True])
-async def test_stopping_during_tools_awaits_the_started_and_never_starts_the_others(open_stage: Any, safe: bool) -> None:
+async def test_stopping_during_tools_awaits_the_started_and_never_starts_the_others(
+    open_stage: Any, safe: bool
+) -> None:
     cleaned: list[str] = []
     started: list[str] = []
 
@@ -563,12 +572,25 @@ class Failing(MemoryStore):
         return writer
 
 
-ALL = {"turn/start", "step/start", "user/message", "request/dispatch", "assistant/chunk", "assistant/message", "tool/call", "tool/result", "step/end", "turn/end"}
+ALL = {
+    "turn/start",
+    "step/start",
+    "user/message",
+    "request/dispatch",
+    "assistant/chunk",
+    "assistant/message",
+    "tool/call",
+    "tool/result",
+    "step/end",
+    "turn/end",
+}
 
 
 @pytest.mark.parametrize("kind", sorted(ALL))
 @pytest.mark.parametrize("only", [True, False])
-async def test_a_store_that_fails_during_a_turn_ends_it_and_the_agent_goes_on_afterwards(open_stage: Any, kind: str, only: bool) -> None:
+async def test_a_store_that_fails_during_a_turn_ends_it_and_the_agent_goes_on_afterwards(
+    open_stage: Any, kind: str, only: bool
+) -> None:
     store = Failing()
     async with open_stage(store=store, answers=[LOOK, "done"], prepare=look()) as stage:
 

@@ -9,7 +9,16 @@ import attrs
 import pytest
 
 from harness_core.hooks import RequestFailure, RequestStep, Retry, hookimpl
-from harness_core.models import CallConfig, FailureFacts, Finish, ResolvedCall, ScriptedAnswer, ScriptedModel, TextDelta, ToolSchema
+from harness_core.models import (
+    CallConfig,
+    FailureFacts,
+    Finish,
+    ResolvedCall,
+    ScriptedAnswer,
+    ScriptedModel,
+    TextDelta,
+    ToolSchema,
+)
 from harness_core.session import FileStore, HeaderWritten, RequestContext, RequestDispatch, RequestRetry, verify
 
 pytestmark = pytest.mark.anyio
@@ -55,7 +64,10 @@ async def test_a_failed_request_is_repeated_when_a_listener_says_so(open_stage: 
         assert (result.text, slept) == ("whole", [0.5])
         assert [(each.attempt, each.facts) for each in plugin.failures] == [(1, BUSY), (2, BUSY)]
         assert [each.attempt for each in stage.data(RequestDispatch)] == [1, 2, 3]
-        assert [(each.attempt, each.delay_ms, each.failure) for each in stage.data(RequestRetry)] == [(1, 500, BUSY), (2, 0, BUSY)]
+        assert [(each.attempt, each.delay_ms, each.failure) for each in stage.data(RequestRetry)] == [
+            (1, 500, BUSY),
+            (2, 0, BUSY),
+        ]
         assert [m.text for m in stage.agent.session.messages] == ["hi", "whole"]
         assert verify(stage.agent.session.info, stage.agent.session.events).requests == 3
 
@@ -170,14 +182,19 @@ async def test_the_adapter_s_values_are_taken_anew_and_explicit_ones_persist(ope
         for _ in range(3):
             await stage.agent.run("hi")
         configs = [each.header.config for each in stage.data(HeaderWritten)]
-        assert [(c.provider, c.model, c.effort, c.temperature) for c in configs] == [("high", "x", "high", 0.2), ("other", "x", "low", 0.2)]
+        assert [(c.provider, c.model, c.effort, c.temperature) for c in configs] == [
+            ("high", "x", "high", 0.2),
+            ("other", "x", "low", 0.2),
+        ]
         assert [each.effort for each in plugin.proposed] == [None, None, None]
         assert [each.temperature for each in plugin.proposed] == [None, 0.2, 0.2]
         assert [each.header.supplied for each in stage.data(HeaderWritten)] == [{"effort"}, {"effort"}]
 
 
 @pytest.mark.spec("HDR-03", "HDR-05")
-@pytest.mark.parametrize(("named", "effort"), [({}, "max"), ({"model": "m2"}, None), ({"provider": "other"}, None), ({"model": "m1"}, "max")])
+@pytest.mark.parametrize(
+    ("named", "effort"), [({}, "max"), ({"model": "m2"}, None), ({"provider": "other"}, None), ({"model": "m1"}, "max")]
+)
 async def test_an_explicit_effort_is_restored_for_the_same_route_only(
     open_stage: Any, tmp_path: Any, named: dict[str, str], effort: str | None
 ) -> None:
@@ -186,7 +203,9 @@ async def test_an_explicit_effort_is_restored_for_the_same_route_only(
         await stage.agent.run("hi")
         await stage.agent.aclose()
     other = ScriptedModel(otherwise="x")
-    async with open_stage(store=store, resume=True, prepare=lambda h: h.root.models.register("other", other), **named) as stage:
+    async with open_stage(
+        store=store, resume=True, prepare=lambda h: h.root.models.register("other", other), **named
+    ) as stage:
         await stage.agent.run("hi")
         await stage.agent.run("hi")
         last = stage.data(HeaderWritten)
@@ -209,9 +228,14 @@ async def test_configured_values_start_the_next_request_and_stay(open_stage: Any
 @pytest.mark.spec("HDR-05")
 @pytest.mark.parametrize(
     ("choice", "words"),
-    [({"provider": None}, "No model provider is named"), ({"provider": "nobody"}, "Nobody serves the model provider 'nobody'")],
+    [
+        ({"provider": None}, "No model provider is named"),
+        ({"provider": "nobody"}, "Nobody serves the model provider 'nobody'"),
+    ],
 )
-async def test_without_a_provider_the_turn_ends_with_a_clear_error(open_stage: Any, choice: dict[str, Any], words: str) -> None:
+async def test_without_a_provider_the_turn_ends_with_a_clear_error(
+    open_stage: Any, choice: dict[str, Any], words: str
+) -> None:
     async with open_stage(Choosing(choice)) as stage:
         result = await stage.agent.run("hi")
         assert result.reason == "error" and result.failure is not None
@@ -225,7 +249,9 @@ async def test_without_a_model_the_turn_ends_with_a_clear_error(open_stage: Any)
         def resolve(self, config: CallConfig) -> ResolvedCall:
             return ResolvedCall(config=config)
 
-    async with open_stage(Choosing({"provider": "plain", "model": None}), prepare=lambda h: h.root.models.register("plain", Plain())) as stage:
+    async with open_stage(
+        Choosing({"provider": "plain", "model": None}), prepare=lambda h: h.root.models.register("plain", Plain())
+    ) as stage:
         result = await stage.agent.run("hi")
         assert result.failure is not None and "No model is named for the provider 'plain'" in result.failure.message
 
@@ -313,7 +339,9 @@ async def test_the_provenance_of_a_header_names_who_contributed_each_span(open_s
         spans = {part["name"]: system[slice(*part["span"])] for part in written.provenance["sections"]}
         assert spans["how"] == "Ask for the forecast."
         assert "\n\n".join(spans.values()) == system
-        owners = {part["name"]: part.get("plugin") for part in written.provenance["sections"] + written.provenance["tools"]}
+        owners = {
+            part["name"]: part.get("plugin") for part in written.provenance["sections"] + written.provenance["tools"]
+        }
         assert owners["how"] == owners["forecast"] is not None
 
 
@@ -324,7 +352,9 @@ async def test_a_listener_cannot_change_what_another_step_was_told(open_stage: A
         def system_prompt_assemble(self, assembly: Any) -> None:
             assembly.tools[0].parameters["x"] = 1
 
-    async with open_stage(Mutating(), prepare=lambda h: h.root.tools.register(ToolSchema("look", "", {"a": 1}))) as stage:
+    async with open_stage(
+        Mutating(), prepare=lambda h: h.root.tools.register(ToolSchema("look", "", {"a": 1}))
+    ) as stage:
         result = await stage.agent.run("hi")
         assert result.failure is not None
         assert "cannot be changed" in result.failure.message and "utating" in result.failure.message

@@ -84,7 +84,9 @@ async def test_what_became_empty_is_cleared_by_a_marker_once(open_stage: Any) ->
 
 @pytest.mark.spec("CTX-02")
 @pytest.mark.parametrize("resumed", [False, True])
-async def test_a_replacement_that_covers_it_lets_it_be_reasserted(open_stage: Any, tmp_path: Any, resumed: bool) -> None:
+async def test_a_replacement_that_covers_it_lets_it_be_reasserted(
+    open_stage: Any, tmp_path: Any, resumed: bool
+) -> None:
     store = FileStore(tmp_path)
     async with open_stage(Facts(a="sunny"), store=store) as stage:
         await stage.agent.run("hi")
@@ -127,7 +129,9 @@ async def test_when_only_the_newest_is_taken_the_one_before_is_retained(open_sta
         facts.a = "rain"
         await stage.agent.run("hi")
         newest = next(
-            event.seq for event in reversed(stage.agent.session.events) if getattr(event.data, "message", None) is snapshots(stage)[-1]
+            event.seq
+            for event in reversed(stage.agent.session.events)
+            if getattr(event.data, "message", None) is snapshots(stage)[-1]
         )
         replace(stage, newest, newest)
         facts.a = "sunny"

@@ -14,7 +14,12 @@ from harness_core.session import ToolCallStarted, ToolResultLogged
 
 pytestmark = pytest.mark.anyio
 
-CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"], "additionalProperties": False}
+CITY = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}},
+    "required": ["city"],
+    "additionalProperties": False,
+}
 
 
 async def settled() -> None:
@@ -57,7 +62,9 @@ def several(*adds: Any) -> Any:
 )
 async def test_arguments_are_parsed_and_no_text_means_none(open_stage: Any, written: str, seen: Any) -> None:
     got: list[Any] = []
-    async with open_stage(answers=ask(("t", written)), prepare=tool("t", lambda call: got.append(call.arguments) or "ok")) as stage:
+    async with open_stage(
+        answers=ask(("t", written)), prepare=tool("t", lambda call: got.append(call.arguments) or "ok")
+    ) as stage:
         await stage.agent.run("hi")
         assert got == [seen]
         assert stage.data(ToolCallStarted)[0].arguments == written
@@ -76,7 +83,9 @@ async def test_arguments_are_parsed_and_no_text_means_none(open_stage: Any, writ
         ('{"city": "R", "zip": 1}', "'zip' was unexpected"),
     ],
 )
-async def test_arguments_that_do_not_fit_are_refused_before_the_handler(open_stage: Any, written: str, complaint: str) -> None:
+async def test_arguments_that_do_not_fit_are_refused_before_the_handler(
+    open_stage: Any, written: str, complaint: str
+) -> None:
     ran: list[Any] = []
     async with open_stage(answers=ask(("t", written)), prepare=tool("t", ran.append, CITY)) as stage:
         assert (await stage.agent.run("hi")).text == "done"
@@ -94,7 +103,9 @@ async def test_a_listener_sees_unparsable_arguments_as_text(open_stage: Any) -> 
             outcome: ToolOutcome = await call_next(call.with_arguments(city="Rome"))
             return outcome
 
-    async with open_stage(Repair(), answers=ask(("t", '{"city": ')), prepare=tool("t", lambda c: c.arguments["city"], CITY)) as stage:
+    async with open_stage(
+        Repair(), answers=ask(("t", '{"city": ')), prepare=tool("t", lambda c: c.arguments["city"], CITY)
+    ) as stage:
         await stage.agent.run("hi")
         assert texts(stage) == ["Rome"]
 
@@ -145,11 +156,15 @@ async def test_the_pool_is_bounded(open_stage: Any) -> None:
     gate = Gate()
     for number in range(25):
         gate.let(f"p{number}")
-    async with open_stage(answers=ask(*numbered("p", 25)), prepare=tool("p", gate.handler, parallel_safe=True)) as stage:
+    async with open_stage(
+        answers=ask(*numbered("p", 25)), prepare=tool("p", gate.handler, parallel_safe=True)
+    ) as stage:
         await stage.agent.run("hi")
         assert len(texts(stage)) == 25
     held = Gate()
-    async with open_stage(answers=ask(*numbered("p", 25)), prepare=tool("p", held.handler, parallel_safe=True)) as stage:
+    async with open_stage(
+        answers=ask(*numbered("p", 25)), prepare=tool("p", held.handler, parallel_safe=True)
+    ) as stage:
         stage.agent.followup("hi")
         await settled()
         assert len(held.running) == 10
@@ -218,7 +233,9 @@ async def test_policy_runs_in_the_model_s_order_even_where_it_waits(open_stage: 
                 return ToolOutcome(content="denied", error="DENIED")
             return await call_next()
 
-    async with open_stage(Policy(), answers=ask(*numbered("p", 3)), prepare=tool("p", gate.handler, parallel_safe=True)) as stage:
+    async with open_stage(
+        Policy(), answers=ask(*numbered("p", 3)), prepare=tool("p", gate.handler, parallel_safe=True)
+    ) as stage:
         stage.agent.followup("hi")
         await settled()
         assert (asked, gate.running, stage.data(ToolCallStarted)) == (["p0"], [], [])
@@ -268,7 +285,9 @@ async def test_a_denied_an_unknown_and_a_hidden_tool_give_error_results(open_sta
 
 @pytest.mark.spec("TOOLX-05")
 @pytest.mark.parametrize("asynchronous", [False, True])
-async def test_a_handler_s_exception_is_an_error_result_without_traceback_or_locals(open_stage: Any, asynchronous: bool) -> None:
+async def test_a_handler_s_exception_is_an_error_result_without_traceback_or_locals(
+    open_stage: Any, asynchronous: bool
+) -> None:
     def fail() -> None:
         secret = "hunter2"
         raise FileNotFoundError(2, f"No such file of {len(secret)}", "x.txt")
@@ -277,7 +296,9 @@ async def test_a_handler_s_exception_is_an_error_result_without_traceback_or_loc
         fail()
         return ""
 
-    async with open_stage(answers=ask(("t", {})), prepare=tool("t", handler if asynchronous else lambda call: fail())) as stage:
+    async with open_stage(
+        answers=ask(("t", {})), prepare=tool("t", handler if asynchronous else lambda call: fail())
+    ) as stage:
         assert (await stage.agent.run("hi")).text == "done"
         ((_, text, error),) = results(stage)
         assert (text, error) == ("FileNotFoundError: [Errno 2] No such file of 7: 'x.txt'", "TOOL_FAILED")
@@ -321,7 +342,11 @@ async def test_a_listener_that_raises_ends_the_turn_and_leaves_no_call_without_a
             result = await stage.agent.run("hi")
             assert result.failure is not None and "policy is unreadable" in result.failure.message
             assert ran == ["p0"]
-            assert [error for _, _, error in results(stage)] == [None, "ABORTED_BEFORE_DISPATCH", "ABORTED_BEFORE_DISPATCH"]
+            assert [error for _, _, error in results(stage)] == [
+                None,
+                "ABORTED_BEFORE_DISPATCH",
+                "ABORTED_BEFORE_DISPATCH",
+            ]
             assert [each.call_id for each in stage.data(ToolCallStarted)] == ["call-1-1", "call-1-2", "call-1-3"]
 
 

@@ -328,7 +328,9 @@ POINTS: list[Any] = [
     pytest.param([PreStepper(Reject("not now"))], None, BEFORE_STEP, "blocked", "not now", id="listener rejects"),
     pytest.param([PreStepper(Enter(()))], None, BEFORE_STEP, "completed", "", id="the list is empty"),
     pytest.param([PreStepper(ValueError("oops"))], None, BEFORE_STEP, "error", "oops", id="listener raises"),
-    pytest.param([], failing_section, [*OPENING, "step/end", "turn/end"], "error", "nobody", id="section rendering fails"),
+    pytest.param(
+        [], failing_section, [*OPENING, "step/end", "turn/end"], "error", "nobody", id="section rendering fails"
+    ),
 ]
 
 
@@ -430,7 +432,11 @@ async def test_a_stream_without_an_end_is_a_failure(open_stage: Any) -> None:
     async with open_stage(answers=[ScriptedAnswer(chunks=[TextDelta("half")])]) as stage:
         result = await stage.agent.run("hi")
         assert result.failure is not None
-        assert (result.failure.code, result.failure.output_started, result.failure.retryable) == ("STREAM_ENDED", True, True)
+        assert (result.failure.code, result.failure.output_started, result.failure.retryable) == (
+            "STREAM_ENDED",
+            True,
+            True,
+        )
 
 
 @pytest.mark.spec("UC-26")

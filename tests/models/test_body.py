@@ -6,8 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from harness_core.models import ToolSchema, UserMessage, encoded_array, encoded_object
 
@@ -44,11 +43,13 @@ def _encodes(value: Any) -> bool:
 
 @pytest.mark.spec("LLM-05")
 @given(
-    st.dictionaries(st.text("abc\u00e9\u2028\"", min_size=1), values, max_size=4),
+    st.dictionaries(st.text('abc\u00e9\u2028"', min_size=1), values, max_size=4),
     st.lists(st.text(st.characters(exclude_categories=["Cs"])), max_size=5),
     st.lists(st.dictionaries(st.text("xyz"), values, max_size=3), max_size=3),
 )
-def test_joined_bytes_are_what_json_would_write(fields: dict[str, Any], texts: list[str], parameters: list[dict[str, Any]]) -> None:
+def test_joined_bytes_are_what_json_would_write(
+    fields: dict[str, Any], texts: list[str], parameters: list[dict[str, Any]]
+) -> None:
     messages = [UserMessage(id="m", content=text) for text in texts]
     tools = [ToolSchema("t", "d", each) for each in parameters]
     body = encoded_object(

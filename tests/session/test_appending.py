@@ -133,7 +133,9 @@ class Watched(MemoryStore):
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize(("durability", "expected"), [("request", [0, 1, 1, 2]), ("event", [1, 1, 1, 2]), ("never", [0, 0, 0, 0])])
+@pytest.mark.parametrize(
+    ("durability", "expected"), [("request", [0, 1, 1, 2]), ("event", [1, 1, 1, 2]), ("never", [0, 0, 0, 0])]
+)
 async def test_the_policy_decides_when_a_log_is_synced(durability: Durability, expected: list[int]) -> None:
     store = Watched()
     session = Session.create("s", cwd="/", store=store, durability=durability)

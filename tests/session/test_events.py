@@ -58,8 +58,12 @@ from harness_core.session.events import EVENT_TYPES
 
 PLACE = {"turn": 1, "step": 1}
 USER = UserMessage(id="u", content=(TextBlock("één"), TextBlock("\u2028\x00\U0001f600")), source=Source("user"))
-CONTEXT = UserMessage(id="c", content="now", source=Source("plugin", "snapshot", "core", {"sections": [{"name": "a", "text": "b"}]}))  # type: ignore[arg-type]
-ANSWER = AssistantMessage(content=(ReasoningBlock("hm", "sig"), TextBlock("yes"), ToolCallBlock("c1", "do", '{"broken')))
+CONTEXT = UserMessage(
+    id="c", content="now", source=Source("plugin", "snapshot", "core", {"sections": [{"name": "a", "text": "b"}]})
+)  # type: ignore[arg-type]
+ANSWER = AssistantMessage(
+    content=(ReasoningBlock("hm", "sig"), TextBlock("yes"), ToolCallBlock("c1", "do", '{"broken'))
+)
 RESULT = ToolResultMessage(call_id="c1", name="do", content="no", is_error=True)
 HEADER = RequestHeader(
     config=CallConfig(provider="p", model="m", temperature=0, max_tokens=7, stop=["x"], extra={"k": [1, None, True]}),  # type: ignore[arg-type]
@@ -85,7 +89,12 @@ STORY: list[tuple[Any, Any]] = [
     (RequestDispatch(**PLACE, attempt=1, digest="d"), None),
     (RequestRetry(**PLACE, attempt=1, delay_ms=5, failure=FAILURE), None),
     *((AssistantChunk(**PLACE, chunk=chunk), None) for chunk in CHUNKS),
-    (AssistantMessageLogged(**PLACE, message=ANSWER, usage=Usage(output_tokens=2), interrupted=True, chunks=[10, 11]), APPEND),
+    (
+        AssistantMessageLogged(
+            **PLACE, message=ANSWER, usage=Usage(output_tokens=2), interrupted=True, chunks=[10, 11]
+        ),
+        APPEND,
+    ),
     (ToolCallStarted(**PLACE, call_id="c1", name="do", arguments='{"broken'), None),
     (ToolResultLogged(**PLACE, message=RESULT, error="CODE", meta={"ms": 1.25}), APPEND),
     (PluginRecord("plugin/x/note", {"any": {"thing": [1, "two", None]}}), None),
@@ -196,7 +205,9 @@ def test_values_nested_too_deeply_are_refused(session: Session) -> None:
         ([TurnStart(turn=1), StepStart(turn=1, step=1), StepEnd(turn=1, step=1)], StepStart(turn=1, step=1)),
     ],
 )  # fmt: skip
-def test_an_event_out_of_its_place_is_refused_and_names_both_places(session: Session, before: list[Any], data: Any) -> None:
+def test_an_event_out_of_its_place_is_refused_and_names_both_places(
+    session: Session, before: list[Any], data: Any
+) -> None:
     for event in before:
         session.append(event)
     with pytest.raises(LogOrderError) as caught:

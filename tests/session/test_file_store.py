@@ -114,7 +114,9 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 256 kB."""
     place = tmp_path / "small"
     place.mkdir()
-    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(place)], capture_output=True, text=True)
+    made = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(place)], capture_output=True, text=True
+    )
     if made.returncode:
         pytest.skip(f"mounting a small tmpfs is not permitted here: {made.stderr.strip()}")
     yield place
@@ -166,7 +168,9 @@ def test_logs_are_readable_by_their_owner_alone(tmp_path: Path) -> None:
     assert stat.S_IMODE(store.path("s1").stat().st_mode) == 0o600
 
 
-@pytest.mark.parametrize(("breaks_at", "call"), [("mkdir", 1), ("open", 1), ("write", 1), ("fsync", 1), ("link", 1), ("fsync", 2)])
+@pytest.mark.parametrize(
+    ("breaks_at", "call"), [("mkdir", 1), ("open", 1), ("write", 1), ("fsync", 1), ("link", 1), ("fsync", 2)]
+)
 def test_a_failed_creation_leaves_no_file_and_frees_the_id(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, breaks_at: str, call: int
 ) -> None:

@@ -43,8 +43,12 @@ def test_the_first_line_says_what_the_session_is(store: FileStore, clock: Callab
 
 
 @pytest.mark.spec("LOG-04")
-@pytest.mark.parametrize(("first", "found"), [('{"format":"harness-log","version":99}', 99), ('{"format":"other"}', None), ("[]", None)])
-def test_another_format_is_refused_by_name_and_left_alone(path: Path, store: FileStore, first: str, found: object) -> None:
+@pytest.mark.parametrize(
+    ("first", "found"), [('{"format":"harness-log","version":99}', 99), ('{"format":"other"}', None), ("[]", None)]
+)
+def test_another_format_is_refused_by_name_and_left_alone(
+    path: Path, store: FileStore, first: str, found: object
+) -> None:
     rest = path.read_bytes().split(b"\n", 1)[1]
     path.write_bytes(first.encode() + b"\n" + rest)
     before = path.read_bytes()
@@ -111,7 +115,10 @@ def test_damage_before_the_last_line_is_an_error_with_its_place(path: Path, stor
         with pytest.raises(LogDamagedError) as caught:
             attempt()
         error = caught.value
-        assert (error.line, error.offset) == (place, sum(map(len, (lines[:4] + [broken])[: place - 1])) if place == 5 else sum(map(len, lines[:5])))
+        assert (error.line, error.offset) == (
+            place,
+            sum(map(len, (lines[:4] + [broken])[: place - 1])) if place == 5 else sum(map(len, lines[:5])),
+        )
         assert str(path) == error.file and f"Line {place}" in str(error)
     assert path.read_bytes() == before
 

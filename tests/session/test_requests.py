@@ -12,6 +12,7 @@ import pytest
 from harness_core.models import CallConfig, ModelRequest, RequestHeader, ToolSchema, UserMessage
 from harness_core.session import (
     APPEND,
+    Event as LogEvent,
     FileStore,
     HeaderWritten,
     InboxSpliced,
@@ -31,7 +32,6 @@ from harness_core.session import (
     replay_inbox,
     verify,
 )
-from harness_core.session import Event as LogEvent
 from harness_core.session.events import HeaderReason
 from harness_core.session.header import due, header_from_json, header_to_json, schema_from_json, schema_to_json
 
@@ -107,7 +107,9 @@ def test_the_order_of_keys_and_the_kind_of_a_number_count(header: RequestHeader)
     ("has_one", "first_of_loop", "reason"),
     [(False, True, "initial"), (False, False, "initial"), (True, True, "resume"), (True, False, None)],
 )
-def test_why_a_header_is_due(header: RequestHeader, has_one: bool, first_of_loop: bool, reason: HeaderReason | None) -> None:
+def test_why_a_header_is_due(
+    header: RequestHeader, has_one: bool, first_of_loop: bool, reason: HeaderReason | None
+) -> None:
     assert due(header if has_one else None, header, first_of_loop=first_of_loop) == reason
 
 
@@ -135,7 +137,11 @@ def test_a_tool_schema_is_stored_once_however_many_headers_use_it(session: Sessi
     first, second, third = map(len, store.read("s1").lines[1:])
     assert first > 50 * 400 > second * 5
     assert third < second
-    assert [event.data.header.tools for event in read_log(store, "s1").events] == [tuple(tools), tuple(changed), tuple(tools)]  # type: ignore[union-attr]
+    assert [event.data.header.tools for event in read_log(store, "s1").events] == [
+        tuple(tools),
+        tuple(changed),
+        tuple(tools),
+    ]  # type: ignore[union-attr]
 
 
 def test_schemas_are_still_known_after_a_resume(session: Session, store: FileStore, header: RequestHeader) -> None:
@@ -203,7 +209,12 @@ def test_a_changed_byte_anywhere_in_a_request_breaks_its_digest(
     open_step.close()
     path = store.path("s1")
     whole = path.read_bytes()
-    for old, new in [(b"rather", b"Rather"), (b"Be brief", b"Be brave"), (b'"temperature":1.0', b'"temperature":0.0'), (b'"id":"s1"', b'"id":"s2"')]:
+    for old, new in [
+        (b"rather", b"Rather"),
+        (b"Be brief", b"Be brave"),
+        (b'"temperature":1.0', b'"temperature":0.0'),
+        (b'"id":"s1"', b'"id":"s2"'),
+    ]:
         path.write_bytes(whole.replace(old, new))
         read = read_log(store, "s1")
         found = verify(read.info, read.events)
@@ -261,5 +272,3 @@ def test_a_splice_that_does_not_fit_is_an_error_with_its_number() -> None:
     ]
     with pytest.raises(LogOrderError, match="Event 1"):
         replay_inbox(events)
-
-
