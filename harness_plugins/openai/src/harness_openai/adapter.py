@@ -1,0 +1,218 @@
+"""The adapter: one neutral request becomes one HTTP request, and its answer a stream of neutral chunks.
+
+Owns the course of an exchange from the key to the last chunk. Retries nothing; keeps no key longer than a request.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+
+import attrs
+import httpx
+
+from harness_core.models import CallConfig, Chunk, FailureFacts, ModelInfo, ModelRequest, ResolvedCall
+from harness_openai import codes
+from harness_openai.answer import Answer, MalformedEventError, ServiceError
+from harness_openai.connection import Connections, SilenceError
+from harness_openai.dialect import Dialect
+from harness_openai.encoding import RESERVED, request_body
+from harness_openai.endpoint import Endpoint, ModelRouteError
+from harness_openai.failures import Reporter
+from harness_openai.keys import KeySource
+from harness_openai.reading import beginning, event_data, is_event_stream
+
+__all__ = ["ChatCompletions"]
+
+_FIXED_HEADERS = {
+    "content-type": "application/json",
+    "accept": "text/event-stream",
+    "accept-encoding": "identity",  # compressed streams arrive late, because compressors wait for more
+    "cache-control": "no-store",
+}
+
+
+class _ExchangeError(Exception):
+    """The exchange failed, and these are the facts."""
+
+    def __init__(self, facts: FailureFacts) -> None:
+        super().__init__(facts.code)
+        self.facts = facts
+
+
+class ChatCompletions:
+    """A `ModelAdapter` for one endpoint that speaks chat completions.
+
+    Args:
+        provider: the name that it is registered under.
+        endpoint: where it is and how it is used.
+        dialect: what servers of its family want to read.
+        environ: where keys named by a variable are looked up.
+        now: the wall clock.
+    """
+
+    def __init__(
+        self,
+        provider: str,
+        endpoint: Endpoint,
+        dialect: Dialect,
+        *,
+        environ: Mapping[str, str] = os.environ,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self.provider = provider
+        self.endpoint = endpoint
+        self._dialect = dialect
+        self._environ = environ
+        self._now = now
+        self._keys = KeySource.of(endpoint)
+        self._connections = Connections(endpoint)
+
+    def __repr__(self) -> str:
+        return f"<ChatCompletions {self.provider!r} at {self.endpoint.base_url}>"
+
+    # --- before a request ---------------------------------------------------------------------------------------------
+
+    def resolve(self, config: CallConfig) -> ResolvedCall:
+        """Fill in the endpoint's own values.
+
+        Raises:
+            ModelRouteError: the endpoint lacks its address or its key, or ``extra`` holds a field that is not for it.
+        """
+        problems = self._problems()
+        if problems:
+            raise ModelRouteError(
+                f"The model endpoint {self.provider!r} cannot be used: {'; '.join(problems.values())}.",
+                remedy="Set it in the configuration of its plugin, or in the environment.",
+                entry=next(iter(problems)),
+                names=problems,
+            )
+        reserved = sorted(RESERVED.intersection(config.extra))
+        if reserved:
+            raise ModelRouteError(
+                f"extra holds {', '.join(reserved)}, which the adapter for {self.provider!r} sets itself.",
+                remedy="Use the configuration's own fields (temperature, max_tokens, ...); the rest cannot be chosen.",
+                entry=f"extra.{reserved[0]}",
+                names=reserved,
+            )
+        own = {
+            name: value
+            for name in ("model", "temperature", "max_tokens", "effort")
+            if getattr(config, name) is None and (value := getattr(self.endpoint, name)) is not None
+        }
+        return ResolvedCall(
+            config=attrs.evolve(config, **own) if own else config,
+            supplied=own,
+            context_window=self.endpoint.context_window,
+        )
+
+    def describe(self) -> list[ModelInfo]:
+        """The endpoint, and what it lacks."""
+        return [
+            ModelInfo(
+                provider=self.provider,
+                model=self.endpoint.model,
+                base_url=self.endpoint.base_url,
+                missing=tuple(self._problems().values()),
+            )
+        ]
+
+    def _problems(self) -> dict[str, str]:
+        """What keeps the endpoint from being used, by the name of the setting."""
+        problems: dict[str, str] = {}
+        if self.endpoint.base_url is None:
+            problems["base_url"] = "base_url is not set"
+        if no_key := self._keys.problem(self._environ):
+            problems["api_key_file" if self._keys.file is not None else "api_key_env"] = no_key
+        bundle = self.endpoint.ca_bundle
+        if bundle is not None and not os.path.isfile(os.path.expanduser(bundle)):
+            problems["ca_bundle"] = f"there is no file {bundle!r}, which ca_bundle names"
+        return problems
+
+    def body(self, request: ModelRequest) -> bytes:
+        """Exactly what would be sent for a request (LLM-05)."""
+        return request_body(request, self._dialect.encode, self._dialect.effort, self._dialect.max_tokens_field)
+
+    async def retire(self) -> None:
+        """Close the connections once no request uses them."""
+        await self._connections.retire()
+
+    # --- a request ----------------------------------------------------------------------------------------------------
+
+    def stream(self, request: ModelRequest) -> AbstractAsyncContextManager[AsyncIterator[Chunk]]:
+        return self._streaming(request)
+
+    @asynccontextmanager
+    async def _streaming(self, request: ModelRequest) -> AsyncIterator[AsyncIterator[Chunk]]:
+        chunks = self._chunks(request)
+        try:
+            yield chunks
+        finally:
+            await chunks.aclose()
+
+    async def _chunks(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
+        number = len(request.messages)
+        answer = Answer(lambda call: f"call_{number}_{call + 1}")  # messages only become more: no number comes twice
+        failure: FailureFacts | None = None
+        try:
+            async with aclosing(self._exchange(request, answer)) as exchange:
+                async for chunk in exchange:
+                    yield chunk
+        except _ExchangeError as failed:
+            failure = failed.facts
+        # A finished answer stays one, even if the connection broke before the token counts came.
+        last = answer.end() if failure is None or answer.finished else answer.break_off(failure)
+        for chunk in last:
+            yield chunk
+
+    async def _exchange(self, request: ModelRequest, answer: Answer) -> AsyncGenerator[Chunk, None]:
+        """The chunks of an exchange up to its last event.
+
+        Raises:
+            _ExchangeError: it did not come so far.
+        """
+        base_url = self.endpoint.base_url or ""
+        reporter = Reporter(provider=self.provider, address=base_url, key_label=self._keys.label, now=self._now)
+        headers = {**_FIXED_HEADERS, **self.endpoint.headers}
+        try:
+            key = self._keys.read(self._environ)
+        except ModelRouteError as error:  # it was there when the request was resolved
+            raise _ExchangeError(reporter.facts(codes.NO_KEY, error.message)) from None
+        if key is not None:
+            reporter = attrs.evolve(reporter, key=key)
+            headers["authorization"] = key.authorization()
+        response: httpx.Response | None = None
+        url = f"{base_url.rstrip('/')}/chat/completions"
+        try:
+            async with self._connections.opened(url, self.body(request), headers) as response:
+                await _require_stream(response, reporter)
+                async with aclosing(event_data(response)) as events:
+                    async for data in events:
+                        for chunk in answer.read(data):
+                            yield chunk
+        except MalformedEventError as error:
+            said = f"the stream is malformed: {error}"
+            raise _ExchangeError(reporter.facts(codes.MALFORMED_STREAM, said, response=response)) from None
+        except ServiceError as error:
+            raise _ExchangeError(reporter.error_object(error.error, response)) from None
+        except (httpx.HTTPError, httpx.InvalidURL, SilenceError, OSError) as error:
+            raise _ExchangeError(reporter.exception(error, response)) from None
+        if not answer.finished:
+            cut = (codes.STREAM_CUT, "the stream ended in the middle of the answer")
+            empty = (codes.EMPTY_STREAM, "the stream ended without an answer")
+            code, said = cut if answer.began else empty
+            raise _ExchangeError(reporter.facts(code, said, response=response))
+
+
+async def _require_stream(response: httpx.Response, reporter: Reporter) -> None:
+    """Go on only where events follow.
+
+    Raises:
+        _ExchangeError: the server refused, or answered with something else.
+    """
+    if response.status_code != httpx.codes.OK:
+        raise _ExchangeError(reporter.refusal(response, await beginning(response)))
+    if not is_event_stream(response):
+        raise _ExchangeError(reporter.other(response, await beginning(response)))

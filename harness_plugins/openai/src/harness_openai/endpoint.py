@@ -1,0 +1,118 @@
+"""What a user configures of one endpoint: where it is, which key opens it, what requests start with, how long to wait.
+
+Owns the checks of these values. No value that may be a secret ever stands in a message of theirs.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import attrs
+
+from harness_core.errors import HarnessError
+
+__all__ = ["CompatibleEndpoint", "DeepSeekEndpoint", "Endpoint", "ModelRouteError"]
+
+_BASE_URL = re.compile(r"https?://(\[[0-9A-Fa-f:.]+\]|[^\s/?#@\[\]]+)(/[^\s?#@]*)?")
+_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
+_HEADER_NAME = re.compile(r"[A-Za-z0-9-]+")
+_HEADER_VALUE = re.compile(r"[\x20-\x7e]*")
+_SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "api-key", "x-api-key", "cookie"})
+_OWN_HEADERS = frozenset({"accept", "accept-encoding", "content-length", "content-type", "host", "transfer-encoding"})
+
+
+class ModelRouteError(HarnessError):
+    """A model endpoint lacks something that no request can do without; ``names`` says what."""
+
+    code = "model-route"
+
+
+def _address(_: object, __: object, value: str | None) -> None:
+    if value is not None and not _BASE_URL.fullmatch(value):
+        raise ValueError(
+            "must be http:// or https://, a host and a path, without user, password, query or fragment (the value is "
+            "not shown, in case it holds a password)"
+        )
+
+
+def _variable(_: object, __: object, value: str | None) -> None:
+    if value is not None and not _VARIABLE.fullmatch(value):
+        raise ValueError(
+            "must be the name of an environment variable, in capitals (the value is not shown, in case it is the key "
+            "itself)"
+        )
+
+
+def _seconds(_: object, __: object, value: float) -> None:
+    if not (math.isfinite(value) and value > 0):
+        raise ValueError(f"must be a number of seconds above 0, not {value!r}")
+
+
+def _tokens(_: object, __: object, value: int | None) -> None:
+    if value is not None and value < 1:
+        raise ValueError(f"must be a number of tokens above 0, not {value!r}")
+
+
+def _headers(_: object, __: object, value: dict[str, str]) -> None:
+    for name, text in value.items():
+        if not _HEADER_NAME.fullmatch(name) or not _HEADER_VALUE.fullmatch(text):
+            raise ValueError("must be a table of header names and plain ASCII texts")
+        if name.lower() in _SECRET_HEADERS:
+            raise ValueError(f"must not hold {name}: name the key's place in api_key_env or api_key_file instead")
+        if name.lower() in _OWN_HEADERS:
+            raise ValueError(f"must not hold {name}, which the adapter sets itself")
+
+
+@attrs.define(kw_only=True)
+class Endpoint:
+    """The settings that all endpoints share.
+
+    ``base_url`` is what ``/chat/completions`` is appended to. The key is read for each request from the file
+    ``api_key_file`` or else the environment variable ``api_key_env``; where neither is named, none is sent. ``model``,
+    ``temperature``, ``max_tokens`` and ``effort`` are what requests get that say nothing of it. Times are in seconds:
+    ``connect_timeout`` until the connection stands, ``first_byte_timeout`` from then until the answer begins,
+    ``stream_timeout`` between two arrivals of bytes. ``proxy`` and ``ca_bundle`` take precedence over the environment
+    variables that httpx obeys.
+    """
+
+    base_url: str | None = attrs.field(default=None, validator=_address)
+    model: str | None = None
+    api_key_env: str | None = attrs.field(default=None, validator=_variable)
+    api_key_file: str | None = None
+    temperature: float | None = None
+    max_tokens: int | None = attrs.field(default=None, validator=_tokens)
+    effort: str | None = None
+    context_window: int | None = attrs.field(default=None, validator=_tokens)
+    connect_timeout: float = attrs.field(default=10.0, validator=_seconds)
+    first_byte_timeout: float = attrs.field(default=300.0, validator=_seconds)
+    stream_timeout: float = attrs.field(default=120.0, validator=_seconds)
+    headers: dict[str, str] = attrs.field(factory=dict[str, str], validator=_headers, repr=False)
+    proxy: str | None = attrs.field(default=None, repr=False)  # it may hold a password
+    ca_bundle: str | None = None
+
+
+@attrs.define(kw_only=True)
+class DeepSeekEndpoint(Endpoint):
+    """DeepSeek's own service, or a proxy of it."""
+
+    base_url: str | None = attrs.field(default="https://api.deepseek.com", validator=_address)
+    api_key_env: str | None = attrs.field(default="DEEPSEEK_API_KEY", validator=_variable)
+
+
+def _token_field(_: object, __: object, value: Any) -> None:
+    if value not in ("max_tokens", "max_completion_tokens"):
+        raise ValueError("must be 'max_tokens' or 'max_completion_tokens'")
+
+
+@attrs.define(kw_only=True)
+class CompatibleEndpoint(Endpoint):
+    """Any server with OpenAI's chat completions.
+
+    ``replay_reasoning`` sends the model's own reasoning back to it (some templates want that; OpenAI's own service
+    knows no such field); ``max_tokens_field`` is the name under which the server takes the limit of output tokens.
+    """
+
+    replay_reasoning: bool = False
+    max_tokens_field: str = attrs.field(default="max_tokens", validator=_token_field)
