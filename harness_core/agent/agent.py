@@ -107,6 +107,11 @@ class Agent:
         """The number of the turn that is running."""
         return self._turn.number if self._turn is not None else None
 
+    async def go_on(self) -> None:
+        """Return at once, or be cancelled if the running turn is to stop (see `Turn.go_on`)."""
+        if self._turn is not None:
+            await self._turn.go_on()
+
     def _follow(self, event: Event) -> None:
         self.runtime_context.follow(event)
         self.surroundings.hooks.session_event.notify(self.scope, self.session, event)

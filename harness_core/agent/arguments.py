@@ -22,19 +22,22 @@ _LONGEST = 300
 _NO_ARGUMENTS = FrozenDict()
 
 
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(name)
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_constant)
+
+
 def parsed(text: str) -> JsonValue:
     """The object that the text spells; no text means no arguments. Anything else comes back as the text (TOOLX-01)."""
     if not text.strip():
         return _NO_ARGUMENTS
     try:
-        value = json.loads(text, parse_constant=_no_constant)
+        value = _DECODER.decode(text)
         return freeze(value) if isinstance(value, dict) else text
     except (ValueError, RecursionError, JsonValueError):
         return text
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(name)
 
 
 def misfit(schema: ToolSchema, arguments: JsonValue) -> str | None:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import attrs
-from anyio.lowlevel import checkpoint_if_cancelled
 
 from harness_core._text import quoted_list
 from harness_core.agent.errors import NoModelError, RequestFailedError
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Answer", "Requests"]
 
+_NOTHING = CallConfig()
 _STREAM_ENDED = "STREAM_ENDED"
 
 
@@ -69,6 +69,8 @@ class Requests:
         self._chosen = chosen
         self._default = default
         self._first_of_loop = True
+        self._proposed_for: RequestHeader | None = None
+        self._proposed = _NOTHING
 
     def choose(self, config: CallConfig) -> None:
         """Values that the next request starts with, over those of the last header."""
@@ -98,6 +100,14 @@ class Requests:
         header = self._agent.session.header
         if header is None:
             return CallConfig(**{**_given(self._default), **_given(self._chosen)})
+        if not self._first_of_loop and self._chosen == _NOTHING and self._proposed_for is header:
+            return self._proposed
+        merged = self._merged(header)
+        if not self._first_of_loop and self._chosen == _NOTHING:
+            self._proposed_for, self._proposed = header, merged
+        return merged
+
+    def _merged(self, header: RequestHeader) -> CallConfig:
         last = {name: value for name, value in _given(header.config).items() if name not in header.supplied}
         chosen = _given(self._chosen)
         merged = CallConfig(**{**last, **chosen})
@@ -112,7 +122,7 @@ class Requests:
         hooks, scope = agent.surroundings.hooks, agent.scope
         place = RequestStep(turn=turn, step=step, attempt=attempt, scope=scope, agent=agent, session=agent.session)
         config = await hooks.agent_request.dispatch(scope, self.proposed(), place, _as_it_is)
-        await checkpoint_if_cancelled()
+        await agent.go_on()
         entry = self._entry(config)
         resolved = entry.adapter.resolve(config)
         if not resolved.config.provider or not resolved.config.model:
@@ -132,28 +142,24 @@ class Requests:
         return entry
 
     def _entry(self, config: CallConfig) -> AdapterEntry:
+        """The adapter's registration, which serves this request to its end (HDR-06)."""
         agent = self._agent
         models = agent.surroundings.models
+        if config.provider is not None:
+            entry = models.find(agent.scope, config.provider)
+            if entry is not None:
+                return entry
         known = models.effective(agent.scope)
-        if config.provider is None:
-            raise NoModelError(
-                "No model provider is named for this request.",
-                remedy=f"Name one: create_agent(provider=..., model=...). Known here: {quoted_list(known)}.",
-                agent=agent.id,
-                entry="provider",
-                known=known,
-            )
-        entry = known.get(config.provider)
-        if entry is None:
-            raise NoModelError(
-                f"Nobody serves the model provider {config.provider!r} in scope {agent.scope.name!r}.",
-                remedy=f"Known here: {quoted_list(known)}. Install the plugin that brings it.",
-                agent=agent.id,
-                entry="provider",
-                names=[config.provider],
-                known=known,
-            )
-        return entry
+        raise NoModelError(
+            "No model provider is named for this request."
+            if config.provider is None
+            else f"Nobody serves the model provider {config.provider!r} in scope {agent.scope.name!r}.",
+            remedy=f"Name one that is known here: {quoted_list(known)}; or install the plugin that brings it.",
+            agent=agent.id,
+            entry="provider",
+            names=[config.provider] if config.provider is not None else (),
+            known=known,
+        )
 
     def _log_header(self, resolved: ResolvedCall, system: str, assembly: PromptAssembly) -> None:
         session = self._agent.session
@@ -163,7 +169,7 @@ class Requests:
             origins = provenance(render_parts(assembly), assembly.tools)
             session.append(HeaderWritten(header=header, reason=reason, provenance=origins))
         self._first_of_loop = False
-        self._chosen = CallConfig()
+        self._chosen = _NOTHING
 
     def _log_route(self, resolved: ResolvedCall) -> None:
         session, config = self._agent.session, resolved.config
@@ -176,7 +182,8 @@ class Requests:
     # --- the stream ---------------------------------------------------------------------------------------------------
 
     async def _exchange(self, entry: AdapterEntry, turn: int, step: int, attempt: int) -> tuple[Finish, ChunkAssembler]:
-        session = self._agent.session
+        agent = self._agent
+        session = agent.session
         request: ModelRequest = session.request()
         assembler = ChunkAssembler()
         visible: list[int] = []
@@ -193,7 +200,7 @@ class Requests:
                 finally:
                     if isinstance(chunks, AsyncGenerator):
                         await chunks.aclose()
-            await checkpoint_if_cancelled()
+            await agent.go_on()
         except anyio.get_cancelled_exc_class():
             self._keep_visible(assembler, visible, turn, step)
             raise
@@ -257,14 +264,14 @@ class Requests:
         decision: Retry | None = await agent.surroundings.hooks.agent_request_error.dispatch(
             agent.scope, failure, None, _not_again
         )
-        await checkpoint_if_cancelled()
+        await agent.go_on()
         if decision is None:
             raise RequestFailedError(facts, agent=agent.id, entry=f"turn {turn}, step {step}, attempt {attempt}")
         delay_ms = round(max(decision.delay, 0.0) * 1000)
         agent.session.append(RequestRetry(turn=turn, step=step, attempt=attempt, delay_ms=delay_ms, failure=facts))
         if delay_ms:
             await agent.surroundings.sleep(decision.delay)
-        await checkpoint_if_cancelled()
+        await agent.go_on()
 
 
 def _given(config: CallConfig) -> dict[str, Any]:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import anyio
 import attrs
-from anyio.lowlevel import checkpoint_if_cancelled
 
 from harness_core._text import clean, quoted
 from harness_core.agent.arguments import misfit, parsed
@@ -47,7 +46,7 @@ class _Slot:
     outcome: ToolOutcome | None = None
     announced: bool = False
     settled: bool = False
-    reached: anyio.Event = attrs.field(factory=anyio.Event)
+    reached: anyio.Event | None = None
     """Policy has let the call through, or has answered it: the next one may start."""
 
 
@@ -89,13 +88,13 @@ class ToolPhase:
         place = 0
         try:
             while place < len(self._slots):
-                await checkpoint_if_cancelled()
+                await self._agent.go_on()
                 if self._parallel(place):
                     place = await self._run_together(place)
                 else:
                     await self._run_one(self._slots[place])
                     place += 1
-            await checkpoint_if_cancelled()
+            await self._agent.go_on()
         except BaseException:
             self._settle_all()
             raise
@@ -120,8 +119,9 @@ class ToolPhase:
             while True:
                 slot = self._slots[place]
                 await pool.acquire()
+                reached = slot.reached = anyio.Event()
                 group.start_soon(self._run_pooled, slot, pool, group.cancel_scope)
-                await slot.reached.wait()
+                await reached.wait()
                 place += 1
                 if self._failures or place == len(self._slots) or not self._parallel(place):
                     break
@@ -136,13 +136,13 @@ class ToolPhase:
             self._failures.append(error)  # raised when the pool is empty; a group would wrap it
             others.cancel()
         finally:
-            slot.reached.set()
+            _pass_on(slot)
             pool.release()
 
     async def _run_one(self, slot: _Slot) -> None:
         async def carry_out(call: ToolCall) -> ToolOutcome:
             self._announce(slot)
-            slot.reached.set()
+            _pass_on(slot)
             return await self._carry_out(call)
 
         agent = self._agent
@@ -233,6 +233,11 @@ class ToolPhase:
         return ToolResultLogged(
             turn=self._turn, step=self._step, message=message, error=outcome.error, meta=outcome.meta
         )
+
+
+def _pass_on(slot: _Slot) -> None:
+    if slot.reached is not None:
+        slot.reached.set()
 
 
 def _bounded(blocks: tuple[TextBlock, ...], limit: int) -> tuple[TextBlock, ...]:

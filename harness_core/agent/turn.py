@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 import attrs
-from anyio.lowlevel import checkpoint_if_cancelled
+from anyio.lowlevel import checkpoint
 
 from harness_core.agent.errors import AgentError
 from harness_core.agent.failures import failure_of
@@ -81,6 +81,11 @@ class Turn:
     def canceled(self) -> bool:
         return self._cancellation is not None
 
+    async def go_on(self) -> None:
+        """Called after everything that plugins were waited for: whoever ignored being cancelled stops here."""
+        if self._cancellation is not None:
+            await checkpoint()
+
     async def run(self) -> TurnEnd:
         """Conduct the turn; returns its logged end. Raises nothing but a cancellation from outside."""
         self.agent.session.append(TurnStart(turn=self.number))
@@ -105,10 +110,11 @@ class Turn:
 
     async def _conduct(self) -> TurnEnd:
         while True:
+            await checkpoint()  # others run too, however fast a model and its tools are
             self._move(TurnState.PROPOSING)
             answer_due = self.step > 0 and self._results_due
             proposal = await self._propose()
-            await checkpoint_if_cancelled()
+            await self.go_on()
             decision = proposal.decision
             if isinstance(decision, Reject):
                 return TurnEnd(turn=self.number, reason="blocked", detail=decision.reason)
@@ -117,14 +123,14 @@ class Turn:
             self._move(TurnState.STEPPING)
             self.step += 1
             result = await run_step(self.agent, self.number, self.step, decision.messages, proposal.assembly)
-            await checkpoint_if_cancelled()
+            await self.go_on()
             self._cut_off = self._cut_off or result.cut_off
             if not self._goes_on(result):
                 self._move(TurnState.STOPPING)
                 await self.agent.surroundings.hooks.agent_turn_stopping.notify_async(
                     self.agent.scope, self.agent, self.number
                 )
-                await checkpoint_if_cancelled()
+                await self.go_on()
                 if not (self.agent.inbox.steered if result.concluded else self.agent.inbox.next_step):
                     return self._completed()
 

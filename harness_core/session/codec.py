@@ -34,6 +34,7 @@ from harness_core.models.messages import (
     message_from_json,
 )
 from harness_core.models.schema import ToolSchema
+from harness_core.session._quick import QUICK, quoted
 from harness_core.session.digest import tool_digest
 from harness_core.session.errors import LogFormatError
 from harness_core.session.events import (
@@ -49,7 +50,6 @@ from harness_core.session.events import (
     SurfaceOperation,
     SurfaceReplace,
     ToolResultLogged,
-    UserMessageLogged,
 )
 from harness_core.session.header import (
     header_from_json,
@@ -121,16 +121,16 @@ class LogCodec:
             JsonValueError: the data is not lossless JSON; ``entry`` is the path of the value (LOG-02).
         """
         try:
-            body = self._data(data)
-            line = f'{{"seq":{seq},"time":{time_ms},"type":{canonical(data.type)},"data":{body}{_surface(surface)}}}\n'
+            quick = QUICK.get(type(data))
+            body = quick(data) if quick is not None else self._data(data)
+            name = quoted(data.type)
+            line = f'{{"seq":{seq},"time":{time_ms},"type":{name},"data":{body}{_surface(surface)}}}\n'
             return line.encode()
         except (ValueError, TypeError, RecursionError) as error:
             _explain(data, error)
 
     def _data(self, data: EventData) -> str:
         match data:
-            case UserMessageLogged(message=message):
-                return f'{{"message":{canonical_message(message)}}}'
             case AssistantMessageLogged() | ToolResultLogged():
                 rest = _to_json(data)
                 del rest["message"]
@@ -226,6 +226,8 @@ def _surface_to_json(operation: SurfaceOperation) -> Any:
 def _surface(operation: SurfaceOperation | None) -> str:
     if operation is None:
         return ""
+    if operation is APPEND:
+        return ',"surface":"append"'
     return f',"surface":{canonical(_surface_to_json(operation))}'
 
 

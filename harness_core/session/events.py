@@ -45,6 +45,7 @@ __all__ = [
     "ToolResultLogged",
     "TurnEnd",
     "TurnReason",
+    "SURFACE_TYPES",
     "TurnStart",
     "UserMessageLogged",
     "surface_message",
@@ -356,8 +357,12 @@ class SessionInfo:
     depth: int = attrs.field(default=0, validator=_count)
 
 
+SURFACE_TYPES = frozenset({UserMessageLogged, AssistantMessageLogged, ToolResultLogged})
+"""What may join the surface (SURF-01)."""
+
+
 def surface_message(data: EventData) -> Message | None:
-    """The message of an event that may join the surface (SURF-01), or ``None`` for the types that may not."""
-    if isinstance(data, (UserMessageLogged, AssistantMessageLogged, ToolResultLogged)):
-        return data.message
+    """The message of an event that may join the surface, or ``None`` for the types that may not."""
+    if type(data) in SURFACE_TYPES:
+        return data.message  # type: ignore[union-attr]
     return None

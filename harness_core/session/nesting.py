@@ -59,10 +59,11 @@ class Nesting:
         Raises:
             LogOrderError: it does not; the message names both.
         """
-        if isinstance(data, _IN_STEP):
-            if not self.step or data.step != self.step or data.turn != self.turn:
+        kind = type(data)
+        if kind in _IN_STEP:
+            if not self.step or data.step != self.step or data.turn != self.turn:  # type: ignore[union-attr]
                 self._refuse(data)
-        elif isinstance(data, _BOUNDARIES) and not self._admits(data):
+        elif kind in _BOUNDARIES and not self._admits(data):
             self._refuse(data)
 
     def _admits(self, data: EventData) -> bool:
@@ -80,6 +81,8 @@ class Nesting:
 
     def apply(self, data: EventData) -> None:
         """Take an event that `check` let through."""
+        if type(data) not in _BOUNDARIES:
+            return
         match data:
             case TurnStart(turn=turn):
                 self.turn = self.last_turn = turn

@@ -13,7 +13,14 @@ from harness_core.models.messages import AssistantMessage, Message
 from harness_core.session._prefix import Prefix
 from harness_core.session.digest import MessageChain
 from harness_core.session.errors import SurfaceError
-from harness_core.session.events import Event, EventData, SurfaceOperation, SurfaceReplace, surface_message
+from harness_core.session.events import (
+    SURFACE_TYPES,
+    Event,
+    EventData,
+    SurfaceOperation,
+    SurfaceReplace,
+    surface_message,
+)
 
 __all__ = ["Surface"]
 
@@ -63,7 +70,7 @@ class Surface:
         Raises:
             SurfaceError: it may not; the message says which rule it breaks.
         """
-        if surface_message(data) is None:
+        if type(data) not in SURFACE_TYPES:
             if operation is not None:
                 raise SurfaceError(f"An event of type {data.type} cannot join the surface.", entry=data.type)
         elif operation is None:

@@ -6,7 +6,9 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given, strategies as st
 
+from harness_core._json import canonical
 from harness_core.errors import JsonValueError
 from harness_core.models import (
     AssistantMessage,
@@ -54,6 +56,7 @@ from harness_core.session import (
     event_to_json,
     read_log,
 )
+from harness_core.session._quick import QUICK
 from harness_core.session.events import EVENT_TYPES
 
 PLACE = {"turn": 1, "step": 1}
@@ -222,3 +225,16 @@ def test_the_line_of_an_event_is_plain_json(session: Session, store: FileStore) 
     assert json.loads(line) == event_to_json(session.events[0])
     assert line == '{"seq":0,"time":1002,"type":"plugin/x/y","data":{"b":1,"a":"é"}}'
     assert session.events[0] == Event(0, 1002, PluginRecord("plugin/x/y", {"b": 1, "a": "é"}))
+
+
+@pytest.mark.parametrize("number", range(len(STORY)))
+def test_the_quick_way_to_write_an_event_is_the_general_way(number: int) -> None:
+    data, surface = STORY[number]
+    if type(data) in QUICK:
+        assert QUICK[type(data)](data) == canonical(event_to_json(Event(0, 0, data, surface))["data"])
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_quick_text_is_written_as_json_writes_it(text: str) -> None:
+    data = ToolCallStarted(**PLACE, call_id=text, name=text, arguments=text)
+    assert QUICK[ToolCallStarted](data) == canonical(event_to_json(Event(0, 0, data))["data"])
