@@ -25,7 +25,8 @@ from harness_core.models import (
 def read(*events: dict[str, Any]) -> list[Chunk]:
     answer = Answer(lambda number: f"new{number}")
     chunks = [chunk for event in events for chunk in answer.read(json.dumps(event))]
-    return chunks + list(answer.end())
+    assert answer.problem() is None
+    return chunks + list(answer.end(None))
 
 
 def calls(*fragments: list[dict[str, Any]], finish: str = "tool_calls") -> tuple[ToolCallBlock, ...]:

@@ -36,7 +36,8 @@ async def test_connection_refused(http: Any) -> None:
         adapter = http.adapter_for(f"http://127.0.0.1:{taken.getsockname()[1]}/v1")
         failure = facts(await http.ask(adapter))
     assert told(failure) == ("CONNECTION_REFUSED", True, False)
-    assert "127.0.0.1" in failure.message and "refused" in failure.message
+    assert "127.0.0.1" in failure.message
+    assert "refused" in failure.message
     await adapter.retire()
 
 
@@ -393,4 +394,5 @@ async def test_a_proxy_that_refuses(http: Any) -> None:
         failure = facts(await http.ask(adapter))
         await adapter.retire()
     assert failure.code == "PROXY"
-    assert "407" in failure.message and "secret" not in failure.message
+    assert "407" in failure.message
+    assert "secret" not in failure.message

@@ -5,15 +5,22 @@ Owns the course of an exchange from the key to the last chunk. Retries nothing; 
 
 from __future__ import annotations
 
+import itertools
 import os
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    aclosing,
+    asynccontextmanager,
+    nullcontext,
+)
 
 import attrs
 import httpx
 
-from harness_core.models import CallConfig, Chunk, FailureFacts, ModelInfo, ModelRequest, ResolvedCall
+from harness_core.models import AssistantMessage, CallConfig, Chunk, FailureFacts, ModelInfo, ModelRequest, ResolvedCall
 from harness_openai import codes
 from harness_openai.answer import Answer, MalformedEventError, ServiceError
 from harness_openai.connection import Connections, SilenceError
@@ -21,7 +28,7 @@ from harness_openai.dialect import Dialect
 from harness_openai.encoding import RESERVED, request_body
 from harness_openai.endpoint import Endpoint, ModelRouteError
 from harness_openai.failures import Reporter
-from harness_openai.keys import KeySource
+from harness_openai.keys import KeySource, hidden_in_logs
 from harness_openai.reading import beginning, event_data, is_event_stream
 
 __all__ = ["ChatCompletions"]
@@ -153,8 +160,7 @@ class ChatCompletions:
             await chunks.aclose()
 
     async def _chunks(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
-        number = len(request.messages)
-        answer = Answer(lambda call: f"call_{number}_{call + 1}")  # messages only become more: no number comes twice
+        answer = Answer(lambda call: _free_id(request, call))
         failure: FailureFacts | None = None
         try:
             async with aclosing(self._exchange(request, answer)) as exchange:
@@ -162,16 +168,14 @@ class ChatCompletions:
                     yield chunk
         except _ExchangeError as failed:
             failure = failed.facts
-        # A finished answer stays one, even if the connection broke before the token counts came.
-        last = answer.end() if failure is None or answer.finished else answer.break_off(failure)
-        for chunk in last:
+        for chunk in answer.end(failure):
             yield chunk
 
     async def _exchange(self, request: ModelRequest, answer: Answer) -> AsyncGenerator[Chunk, None]:
-        """The chunks of an exchange up to its last event.
+        """The chunks of an exchange, but for those that can only be said at its end.
 
         Raises:
-            _ExchangeError: it did not come so far.
+            _ExchangeError: no whole answer came of it.
         """
         base_url = self.endpoint.base_url or ""
         reporter = Reporter(provider=self.provider, address=base_url, key_label=self._keys.label, now=self._now)
@@ -180,30 +184,35 @@ class ChatCompletions:
             key = self._keys.read(self._environ)
         except ModelRouteError as error:  # it was there when the request was resolved
             raise _ExchangeError(reporter.facts(codes.NO_KEY, error.message)) from None
+        quiet: AbstractContextManager[None] = nullcontext()
         if key is not None:
             reporter = attrs.evolve(reporter, key=key)
             headers["authorization"] = key.authorization()
+            quiet = hidden_in_logs(key)
         response: httpx.Response | None = None
         url = f"{base_url.rstrip('/')}/chat/completions"
         try:
-            async with self._connections.opened(url, self.body(request), headers) as response:
-                await _require_stream(response, reporter)
-                async with aclosing(event_data(response)) as events:
-                    async for data in events:
-                        for chunk in answer.read(data):
-                            yield chunk
-        except MalformedEventError as error:
-            said = f"the stream is malformed: {error}"
-            raise _ExchangeError(reporter.facts(codes.MALFORMED_STREAM, said, response=response)) from None
-        except ServiceError as error:
-            raise _ExchangeError(reporter.error_object(error.error, response)) from None
-        except (httpx.HTTPError, httpx.InvalidURL, SilenceError, OSError) as error:
-            raise _ExchangeError(reporter.exception(error, response)) from None
-        if not answer.finished:
-            cut = (codes.STREAM_CUT, "the stream ended in the middle of the answer")
-            empty = (codes.EMPTY_STREAM, "the stream ended without an answer")
-            code, said = cut if answer.began else empty
-            raise _ExchangeError(reporter.facts(code, said, response=response))
+            with quiet:
+                async with self._connections.opened(url, self.body(request), headers) as response:
+                    await _require_stream(response, reporter)
+                    async with aclosing(event_data(response)) as events:
+                        async for data in events:
+                            for chunk in answer.read(data):
+                                yield chunk
+        except (MalformedEventError, ServiceError, SilenceError, httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+            if not answer.finished:  # what breaks after that takes token counts away at most
+                raise _ExchangeError(reporter.exception(error, response)) from None
+        if problem := answer.problem():
+            raise _ExchangeError(reporter.facts(*problem, response=response))
+
+
+def _free_id(request: ModelRequest, number: int) -> str:
+    """An id for call ``number`` of the answer that no call in the conversation has."""
+    taken = {
+        call.id for message in request.messages if isinstance(message, AssistantMessage) for call in message.tool_calls
+    }
+    free = (name for count in itertools.count(len(taken)) if (name := f"call_{count}_{number}") not in taken)
+    return next(free)
 
 
 async def _require_stream(response: httpx.Response, reporter: Reporter) -> None:

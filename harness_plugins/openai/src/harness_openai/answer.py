@@ -193,27 +193,30 @@ class Answer:
 
     # --- the end ------------------------------------------------------------------------------------------------------
 
-    def end(self) -> Iterator[Chunk]:
-        """The last chunks of an answer that is finished: what is left of texts, token counts, the finish."""
-        yield from self._left_over()
-        reason = self._reason or ""
+    def problem(self) -> tuple[str, str] | None:
+        """What is wrong with an answer that nothing more will come of: a code and a text; None where it is a good one."""
+        reason = self._reason
+        if reason is None:
+            if self.began:
+                return codes.STREAM_CUT, "the stream ended in the middle of the answer"
+            return codes.EMPTY_STREAM, "the stream ended without an answer"
         if any(not call.name for call in self._calls):
-            yield self._failure(codes.MALFORMED_STREAM, "The answer holds a tool call without a name.")
-        elif reason in _REASONS:
-            neutral = _REASONS[reason]
-            yield Finish("tool-calls" if neutral == "stop" and self._calls else neutral)
-        elif reason in _FAILED:
-            yield self._failure(_FAILED[reason], f"The answer ended with the finish reason {whole(reason)!r}.")
-        else:
-            yield self._failure(
-                codes.UNKNOWN_FINISH_REASON,
-                f"The answer ended with the finish reason {whole(reason[:_EXCERPT])!r}, which this adapter does not know.",
-            )
+            return codes.MALFORMED_STREAM, "the answer holds a tool call without a name"
+        if reason in _REASONS:
+            return None
+        shown = f"the answer ended with the finish reason {reason[:_EXCERPT]!r}"
+        if reason in _FAILED:
+            return _FAILED[reason], shown
+        return codes.UNKNOWN_FINISH_REASON, f"{shown}, which this adapter does not know"
 
-    def break_off(self, failure: FailureFacts) -> Iterator[Chunk]:
-        """The last chunks of an answer that failed."""
+    def end(self, failure: FailureFacts | None) -> Iterator[Chunk]:
+        """The last chunks: what is left of texts, token counts, the finish."""
         yield from self._left_over()
-        yield Finish("error", attrs.evolve(failure, output_started=self.output_started))
+        if failure is not None:
+            yield Finish("error", attrs.evolve(failure, output_started=self.output_started))
+            return
+        reason = _REASONS[self._reason or ""]
+        yield Finish("tool-calls" if reason == "stop" and self._calls else reason)
 
     def _left_over(self) -> Iterator[Chunk]:
         if thought := self._reasoning.rest():
@@ -225,12 +228,6 @@ class Answer:
                 yield ToolArgumentsDelta(call.index, arguments)
         if self.usage is not None:
             yield UsageReport(self.usage)
-
-    def _failure(self, code: str, message: str) -> Finish:
-        facts = FailureFacts(
-            code=code, message=message, output_started=self.output_started, retryable=code in codes.RETRYABLE
-        )
-        return Finish("error", facts)
 
 
 def _list(data: dict[str, Any], name: str, event: str) -> list[Any]:

@@ -15,7 +15,7 @@ from harness_core.errors import HarnessError
 
 __all__ = ["CompatibleEndpoint", "DeepSeekEndpoint", "Endpoint", "ModelRouteError"]
 
-_BASE_URL = re.compile(r"https?://(\[[0-9A-Fa-f:.]+\]|[^\s/?#@\[\]]+)(/[^\s?#@]*)?")
+_BASE_URL = re.compile(r"https?://(\[[0-9A-Fa-f:.]+\](:\d+)?|[^\s/?#@\[\]]+)(/[^\s?#@]*)?")
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9-]+")
 _HEADER_VALUE = re.compile(r"[\x20-\x7e]*")

@@ -20,6 +20,7 @@ import httpx
 
 from harness_core.models import FailureFacts
 from harness_openai import codes
+from harness_openai.answer import MalformedEventError, ServiceError
 from harness_openai.connection import SilenceError
 from harness_openai.keys import Key
 from harness_openai.surrogates import whole
@@ -150,13 +151,17 @@ class Reporter:
     # --- exceptions ---------------------------------------------------------------------------------------------------
 
     def exception(self, error: Exception, response: httpx.Response | None) -> FailureFacts:
-        """The facts of what the transport raised; ``response`` is there once its headers were."""
+        """The facts of what the exchange raised; ``response`` is there once its headers were."""
+        if isinstance(error, ServiceError):
+            return self.error_object(error.error, response)
         code, message = self._told(error, answered=response is not None)
         return self.facts(code, message, response=response)
 
     def _told(self, error: Exception, *, answered: bool) -> tuple[str, str]:
         said = _innermost(error)
         match error:
+            case MalformedEventError():
+                return codes.MALFORMED_STREAM, f"the stream is malformed: {error}"
             case SilenceError(first=True):
                 return codes.FIRST_BYTE_TIMEOUT, f"sent nothing for {error.seconds:g} s after the request"
             case SilenceError():

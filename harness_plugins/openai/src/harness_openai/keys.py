@@ -5,18 +5,22 @@ A key is read for each request, so that a changed one counts at once, and is hel
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import attrs
 
 from harness_openai.endpoint import Endpoint, ModelRouteError
 
-__all__ = ["Key", "KeySource"]
+__all__ = ["Key", "KeySource", "hidden_in_logs"]
 
 _SENDABLE = re.compile(r"[\x21-\x7e]+")
 _HIDDEN = "[key]"
+_LOGGERS = ("httpx", *(f"httpcore.{part}" for part in ("connection", "http11", "http2", "proxy", "socks")))
+"""Loggers that write down, at the level of debugging, what servers answer."""
 
 
 @attrs.frozen(repr=False, eq=False)
@@ -35,6 +39,24 @@ class Key:
 
     def __repr__(self) -> str:
         return "<Key>"
+
+
+@contextmanager
+def hidden_in_logs(key: Key) -> Iterator[None]:
+    """Keep the key out of what the HTTP library logs meanwhile: a server may repeat it in its answer's headers."""
+
+    def hide(record: logging.LogRecord) -> bool:
+        record.msg, record.args = key.hidden_in(record.getMessage()), ()
+        return True
+
+    loggers = [logging.getLogger(name) for name in _LOGGERS]
+    for logger in loggers:
+        logger.addFilter(hide)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeFilter(hide)
 
 
 @attrs.frozen
