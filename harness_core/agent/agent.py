@@ -29,6 +29,7 @@ from harness_core.session import (
     SurfaceOperation,
     TurnEnd,
     TurnReason,
+    UserMessageLogged,
     closers,
 )
 
@@ -113,7 +114,8 @@ class Agent:
             await self._turn.go_on()
 
     def _follow(self, event: Event) -> None:
-        self.runtime_context.follow(event)
+        if type(event.data) is UserMessageLogged:
+            self.runtime_context.follow(event)
         self.surroundings.hooks.session_event.notify(self.scope, self.session, event)
 
     # --- input --------------------------------------------------------------------------------------------------------

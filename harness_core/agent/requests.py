@@ -6,7 +6,7 @@ Owns no turn or step boundaries.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -28,6 +28,7 @@ from harness_core.models import (
     RequestHeader,
     ResolvedCall,
     TextDelta,
+    ToolSchema,
     Usage,
 )
 from harness_core.prompt import PromptAssembly, render_parts
@@ -71,6 +72,16 @@ class Requests:
         self._first_of_loop = True
         self._proposed_for: RequestHeader | None = None
         self._proposed = _NOTHING
+        self._offered_by: RequestHeader | None = None
+        self._offered: dict[str, ToolSchema] = {}
+
+    @property
+    def offered(self) -> Mapping[str, ToolSchema]:
+        """The tools of the newest request, by name: what the model may call (TOOLX-05)."""
+        header = self._agent.session.header
+        if header is not self._offered_by and header is not None:
+            self._offered_by, self._offered = header, {tool.name: tool for tool in header.tools}
+        return self._offered
 
     def choose(self, config: CallConfig) -> None:
         """Values that the next request starts with, over those of the last header."""

@@ -51,6 +51,6 @@ async def run_step(
     calls = answer.message.tool_calls
     concluded = False
     if calls:
-        concluded = await ToolPhase(agent, turn, step, calls, tuple(assembly.tools)).run()
+        concluded = await ToolPhase(agent, turn, step, calls).run()
     session.append(StepEnd(turn=turn, step=step))
     return StepResult(called=bool(calls), concluded=concluded, cut_off=answer.cut_off)

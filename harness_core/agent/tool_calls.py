@@ -16,7 +16,7 @@ from harness_core._text import clean, quoted
 from harness_core.agent.arguments import misfit, parsed
 from harness_core.agent.surroundings import log
 from harness_core.hooks import ToolCall, ToolOutcome
-from harness_core.models import TextBlock, ToolCallBlock, ToolResultMessage, ToolSchema
+from harness_core.models import TextBlock, ToolCallBlock, ToolResultMessage
 from harness_core.session import APPEND, ToolCallStarted, ToolResultLogged
 from harness_core.tools import Tool
 
@@ -53,14 +53,11 @@ class _Slot:
 class ToolPhase:
     """Carries out the calls of one answer."""
 
-    def __init__(
-        self, agent: Agent, turn: int, step: int, calls: tuple[ToolCallBlock, ...], schemas: tuple[ToolSchema, ...]
-    ) -> None:
+    def __init__(self, agent: Agent, turn: int, step: int, calls: tuple[ToolCallBlock, ...]) -> None:
         self._agent = agent
         self._turn = turn
         self._step = step
-        wanted = {block.name for block in calls}
-        self._schemas = {schema.name: schema for schema in schemas if schema.name in wanted}
+        self._schemas = agent.requests.offered
         self._slots = [_Slot(block, self._call(block)) for block in calls]
         self._failures: list[Exception] = []
 
@@ -154,17 +151,9 @@ class ToolPhase:
 
     def _tool(self, name: str) -> Tool | None:
         """The tool with a handler; None when the request did not offer it, whatever the registry has (TOOLX-05)."""
-        if name not in self._schemas and not self._offered(name):
+        if name not in self._schemas:
             return None
         return self._agent.surroundings.tools.handler(self._agent.scope, name)
-
-    def _offered(self, name: str) -> bool:
-        """A listener may have sent the call to another tool of the request."""
-        header = self._agent.session.header
-        schema = next((tool for tool in header.tools if tool.name == name), None) if header is not None else None
-        if schema is not None:
-            self._schemas[name] = schema
-        return schema is not None
 
     async def _carry_out(self, call: ToolCall) -> ToolOutcome:
         tool = self._tool(call.name)
@@ -242,6 +231,8 @@ def _pass_on(slot: _Slot) -> None:
 
 def _bounded(blocks: tuple[TextBlock, ...], limit: int) -> tuple[TextBlock, ...]:
     """The text that the model sees: valid Unicode, and no more than the limit, with a notice of what is missing."""
+    if len(blocks) == 1 and len(blocks[0].text) <= limit and blocks[0].text.isascii():
+        return blocks
     total = sum(len(block.text) for block in blocks)
     kept: list[TextBlock] = []
     room = limit

@@ -5,6 +5,7 @@ Records are immutable and know their own JSON form. They hold no vendor's field 
 
 from __future__ import annotations
 
+import json.encoder
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias, TypeVar, cast
 
@@ -30,6 +31,9 @@ __all__ = [
 ]
 
 _T = TypeVar("_T")
+
+_quoted: Callable[[str], str] = json.encoder.encode_basestring
+_IS_ERROR = ',"is_error":true'
 
 
 def text_field(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
@@ -274,4 +278,20 @@ def canonical_message(message: Message) -> str:
 
 
 def _canonical(message: Message) -> str:
-    return canonical(message.to_json())
+    """Written out for the common shapes, which every step of every turn has; the rest goes the long way."""
+    if isinstance(message, UserMessage):
+        return canonical(message.to_json())
+    blocks = ",".join([_block_text(block) for block in message.content])
+    if isinstance(message, AssistantMessage):
+        return f'{{"role":"assistant","content":[{blocks}]}}'
+    head = f'{{"role":"tool","call_id":{_quoted(message.call_id)},"name":{_quoted(message.name)}'
+    return f'{head},"content":[{blocks}]{_IS_ERROR if message.is_error else ""}}}'
+
+
+def _block_text(block: AssistantBlock) -> str:
+    if isinstance(block, TextBlock):
+        return f'{{"type":"text","text":{_quoted(block.text)}}}'
+    if isinstance(block, ToolCallBlock):
+        named = f'"id":{_quoted(block.id)},"name":{_quoted(block.name)},"arguments":{_quoted(block.arguments)}'
+        return f'{{"type":"tool-call",{named}}}'
+    return canonical(block.to_json())

@@ -30,7 +30,6 @@ from harness_core.models.messages import (
     ToolResultMessage,
     Usage,
     UserMessage,
-    canonical_message,
     message_from_json,
 )
 from harness_core.models.schema import ToolSchema
@@ -40,7 +39,6 @@ from harness_core.session.errors import LogFormatError
 from harness_core.session.events import (
     APPEND,
     EVENT_TYPES,
-    AssistantMessageLogged,
     Event,
     EventData,
     HeaderWritten,
@@ -49,7 +47,6 @@ from harness_core.session.events import (
     SurfaceAppend,
     SurfaceOperation,
     SurfaceReplace,
-    ToolResultLogged,
 )
 from harness_core.session.header import (
     header_from_json,
@@ -130,15 +127,7 @@ class LogCodec:
             _explain(data, error)
 
     def _data(self, data: EventData) -> str:
-        match data:
-            case AssistantMessageLogged() | ToolResultLogged():
-                rest = _to_json(data)
-                del rest["message"]
-                return f'{canonical(rest)[:-1]},"message":{canonical_message(data.message)}}}'
-            case HeaderWritten():
-                return canonical(self._header(data))
-            case _:
-                return canonical(_to_json(data))
+        return canonical(self._header(data) if isinstance(data, HeaderWritten) else _to_json(data))
 
     def _header(self, data: HeaderWritten) -> dict[str, Any]:
         fresh = schemas_beyond(data.header, self._schemas)

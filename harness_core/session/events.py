@@ -120,7 +120,7 @@ def _plugin_type(_: object, __: object, value: str) -> None:
 
 
 def _object(value: object) -> FrozenDict:
-    return freeze_object(value, what="An event's data")
+    return value if type(value) is FrozenDict else freeze_object(value, what="An event's data")
 
 
 @attrs.frozen(kw_only=True)

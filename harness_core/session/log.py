@@ -264,13 +264,20 @@ class Session:
         seq = len(self._events)
         writer.append(self._codec.encode(seq, time_ms, data, surface))
         self._unsynced = True
-        event = Event(seq, time_ms, data, surface)
-        self._codec.learn(data)
-        self._take(event)
         if self._durability == "event":
-            writer.sync()
-            self._unsynced = False
+            self._sync_event(writer)
+        event = Event(seq, time_ms, data, surface)
+        self._take(event)
         return event
+
+    def _sync_event(self, writer: LogWriter) -> None:
+        """A line that may or may not outlive the machine can neither be shown nor taken back: only reading it tells."""
+        try:
+            writer.sync()
+        except BaseException:
+            self.close()
+            raise
+        self._unsynced = False
 
     def _check(self, data: EventData, surface: SurfaceOperation | None) -> None:
         self._nesting.check(data)
@@ -282,6 +289,7 @@ class Session:
         self._nesting.apply(data)
         self.surface.apply(event)
         if isinstance(data, HeaderWritten):
+            self._codec.learn(data)
             self.header = data.header
             self._header_digest = header_digest(data.header)
         elif isinstance(data, RequestContext):
@@ -290,18 +298,19 @@ class Session:
 
     def _tell(self, event: Event) -> None:
         """Tell the observers; what one of them appends meanwhile is told after this event, to all in the same order."""
-        self._untold.append(event)
         if self._telling:
+            self._untold.append(event)
             return
         self._telling = True
+        told: Event | None = event
         try:
-            while self._untold:
-                told = self._untold.popleft()
+            while told is not None:
                 for observer in tuple(self._observers.values()):
                     try:
                         observer(told)
                     except Exception as error:
                         self._report(error, told, observer)
+                told = self._untold.popleft() if self._untold else None
         finally:
             self._telling = False
 

@@ -191,3 +191,15 @@ def test_a_closed_session_refuses_and_says_so(session: Session) -> None:
 def test_a_session_needs_an_id(store: FileStore) -> None:
     with pytest.raises(SessionError, match="not empty"):
         Session.create("", cwd="/", store=store)
+
+
+def test_an_event_that_could_not_be_synced_is_not_shown_and_ends_the_session() -> None:
+    store = Watched()
+    session = Session.create("s", cwd="/", store=store, durability="event")
+    session.append(note(0))
+    store.failing = "sync"
+    with pytest.raises(StoreError):
+        session.append(note(1))
+    assert (len(session.events), session.closed) == (1, True)
+    resumed = Session.resume("s", store=store)
+    assert len(resumed.events) == 2
