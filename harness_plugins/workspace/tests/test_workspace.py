@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 import pytest
 from harness_workspace import Workspace, _files
-from harness_workspace._paths import PathRefused, open_file, resolve
+from harness_workspace._paths import PathRefusedError, open_file, resolve
 from harness_workspace._services import LocalFiles, LocalShell
 
 from harness_core import FileSystem, Harness, Shell
@@ -51,12 +51,12 @@ def test_reading_numbers_lines_and_pages(root: Path) -> None:
     ["../outside/secret", "leak", "leakdir/secret", "/etc/passwd", "src/../../outside/secret", "", "  ", "a\0b"],
 )
 def test_nothing_outside_the_root_is_read_or_written(root: Path, named: str) -> None:
-    with pytest.raises(PathRefused) as caught:
+    with pytest.raises(PathRefusedError) as caught:
         _files.read(root, named)
     assert "secret" not in str(caught.value).replace(named, "")
-    with pytest.raises(PathRefused):
+    with pytest.raises(PathRefusedError):
         _files.write(root, named, "x")
-    with pytest.raises(PathRefused):
+    with pytest.raises(PathRefusedError):
         _files.search(root, "secret", named)
     assert (root.parent / "outside" / "secret").read_text() == "secret"
 
@@ -66,7 +66,7 @@ def test_what_is_no_text_file_is_refused_without_waiting(root: Path, named: str)
     finished = threading.Event()
 
     def attempt() -> None:
-        with pytest.raises(PathRefused):
+        with pytest.raises(PathRefusedError):
             _files.read(root, named)
         finished.set()
 
@@ -76,7 +76,7 @@ def test_what_is_no_text_file_is_refused_without_waiting(root: Path, named: str)
 
 
 def test_a_link_loop_is_refused(root: Path) -> None:
-    with pytest.raises((PathRefused, OSError)):
+    with pytest.raises((PathRefusedError, OSError)):
         _files.read(root, "loop")
 
 
@@ -86,7 +86,7 @@ def test_a_folder_swapped_for_a_link_after_resolving_is_not_followed(root: Path)
     real = resolve(root, "sub/secret")
     os.rename(root / "sub", root / "moved")
     os.symlink(root.parent / "outside", root / "sub")
-    with pytest.raises((PathRefused, OSError)):
+    with pytest.raises((PathRefusedError, OSError)):
         os.close(open_file(root, real))
 
 
@@ -104,7 +104,7 @@ def test_searching_names_file_line_and_text(root: Path) -> None:
     assert not any(line.startswith((".git", "binary", "alias")) for line in found)
     assert _files.search(root, "needle", glob="*.py") == "src/a.py:2: needle = 1"
     assert _files.search(root, "absent") == "No matches."
-    with pytest.raises(PathRefused, match="regular expression"):
+    with pytest.raises(PathRefusedError, match="regular expression"):
         _files.search(root, "(")
 
 
@@ -113,10 +113,10 @@ def test_writing_and_editing_change_exactly_the_named_file(root: Path) -> None:
     assert (root / "new/deep/file.txt").read_text() == "héllo"
     _files.edit(root, "new/deep/file.txt", "héllo", "bye")
     assert (root / "new/deep/file.txt").read_text() == "bye"
-    with pytest.raises(PathRefused, match="0 times"):
+    with pytest.raises(PathRefusedError, match="0 times"):
         _files.edit(root, "new/deep/file.txt", "absent", "x")
     _files.write(root, "twice", "a a")
-    with pytest.raises(PathRefused, match="2 times"):
+    with pytest.raises(PathRefusedError, match="2 times"):
         _files.edit(root, "twice", "a", "b")
     assert sorted(os.listdir(root / "new/deep")) == ["file.txt"]
 

@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
-from harness_workspace._paths import PathRefused, open_file, resolve, shown
+from harness_workspace._paths import PathRefusedError, open_file, resolve, shown
 
 __all__ = ["edit", "list_folder", "read", "search", "write"]
 
@@ -36,7 +36,7 @@ def _content(root: Path, real: Path, limit: int) -> bytes:
 
 def _text(data: bytes, name: str) -> str:
     if b"\0" in data[:_BINARY_PROBE]:
-        raise PathRefused(f"{name} is a binary file.")
+        raise PathRefusedError(f"{name} is a binary file.")
     return data.decode("utf-8", errors="replace")
 
 
@@ -44,7 +44,7 @@ def read(root: Path, named: str, offset: int = 1, limit: int = MAX_LINES) -> str
     """Lines of a text file with their numbers, from line ``offset`` on.
 
     Raises:
-        PathRefused: outside the root, no regular file, or binary.
+        PathRefusedError: outside the root, no regular file, or binary.
         OSError: it cannot be read.
     """
     real = resolve(root, named)
@@ -66,7 +66,7 @@ def list_folder(root: Path, named: str = ".", depth: int = 1) -> str:
     """What is in a folder, directories first, down to ``depth`` levels."""
     real = resolve(root, named)
     if not real.is_dir():
-        raise PathRefused(f"{named!r} is no directory.")
+        raise PathRefusedError(f"{named!r} is no directory.")
     lines: list[str] = []
     total = _list_into(lines, real, depth, 0)
     if total > len(lines):
@@ -98,12 +98,12 @@ def search(root: Path, pattern: str, named: str = ".", glob: str = "*") -> str:
     """Lines that match a regular expression, as ``file:line: text``.
 
     Raises:
-        PathRefused: the pattern is no regular expression, or the path lies outside.
+        PathRefusedError: the pattern is no regular expression, or the path lies outside.
     """
     try:
         wanted = re.compile(pattern)
     except re.error as error:
-        raise PathRefused(f"The pattern is no regular expression: {error}.") from None
+        raise PathRefusedError(f"The pattern is no regular expression: {error}.") from None
     matches: list[str] = []
     for count, real in enumerate(_files_below(root, resolve(root, named))):
         if count >= MAX_SEARCHED_FILES:
@@ -112,7 +112,7 @@ def search(root: Path, pattern: str, named: str = ".", glob: str = "*") -> str:
         name = shown(root, real)
         if not (fnmatch.fnmatch(real.name, glob) or fnmatch.fnmatch(name, glob)):
             continue
-        with contextlib.suppress(OSError, PathRefused):
+        with contextlib.suppress(OSError, PathRefusedError):
             for number, line in enumerate(_text(_content(root, real, MAX_FILE_BYTES), name).splitlines(), start=1):
                 if wanted.search(line):
                     matches.append(f"{name}:{number}: {line[:400]}")
@@ -137,7 +137,7 @@ def write(root: Path, named: str, content: str) -> str:
     """Write a whole file: beside it first, then moved into its place, so that it is never half there."""
     real = resolve(root, named)
     if real.is_dir():
-        raise PathRefused(f"{named!r} is a directory.")
+        raise PathRefusedError(f"{named!r} is a directory.")
     real.parent.mkdir(parents=True, exist_ok=True)
     beside = real.with_name(f".{real.name}.{secrets.token_hex(4)}.new")
     data = content.encode("utf-8")
@@ -159,19 +159,19 @@ def edit(root: Path, named: str, old: str, new: str) -> str:
     """Replace the one occurrence of a text in a file.
 
     Raises:
-        PathRefused: the text does not occur, or occurs more than once.
+        PathRefusedError: the text does not occur, or occurs more than once.
     """
     real = resolve(root, named)
     name = shown(root, real)
     data = _content(root, real, MAX_FILE_BYTES + 1)
     if len(data) > MAX_FILE_BYTES:
-        raise PathRefused(f"{name} is too large to edit.")
+        raise PathRefusedError(f"{name} is too large to edit.")
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
-        raise PathRefused(f"{name} is not UTF-8 text; editing would damage it.") from None
+        raise PathRefusedError(f"{name} is not UTF-8 text; editing would damage it.") from None
     count = text.count(old) if old else 0
     if count != 1:
-        raise PathRefused(f"The old text occurs {count} times in {name}; it must occur exactly once.")
+        raise PathRefusedError(f"The old text occurs {count} times in {name}; it must occur exactly once.")
     write(root, named, text.replace(old, new))
     return f"Edited {name}."

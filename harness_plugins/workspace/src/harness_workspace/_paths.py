@@ -11,12 +11,12 @@ import os
 import stat
 from pathlib import Path
 
-__all__ = ["PathRefused", "open_file", "resolve"]
+__all__ = ["PathRefusedError", "open_file", "resolve"]
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class PathRefused(Exception):
+class PathRefusedError(Exception):
     """The path cannot be used; the message is meant for the model and names no place outside the root."""
 
 
@@ -24,17 +24,17 @@ def resolve(root: Path, named: str) -> Path:
     """The real path of what was named, relative to the root or absolute; it need not exist.
 
     Raises:
-        PathRefused: it lies outside the root, or cannot be resolved.
+        PathRefusedError: it lies outside the root, or cannot be resolved.
     """
     if not named.strip() or "\0" in named:
-        raise PathRefused("A path must be a non-empty text without NUL characters.")
+        raise PathRefusedError("A path must be a non-empty text without NUL characters.")
     real_root = Path(os.path.realpath(root))
     try:
         real = Path(os.path.realpath(real_root / named, strict=False))
     except OSError as error:
-        raise PathRefused(f"{named!r} cannot be resolved: {os.strerror(error.errno or errno.EINVAL)}.") from None
+        raise PathRefusedError(f"{named!r} cannot be resolved: {os.strerror(error.errno or errno.EINVAL)}.") from None
     if real != real_root and real_root not in real.parents:
-        raise PathRefused(f"{named!r} lies outside the workspace.")
+        raise PathRefusedError(f"{named!r} lies outside the workspace.")
     return real
 
 
@@ -47,12 +47,12 @@ def open_file(root: Path, real: Path, flags: int = os.O_RDONLY, mode: int = 0o64
     """A descriptor of a regular file below the root; ``real`` comes from `resolve`.
 
     Raises:
-        PathRefused: it is no regular file, or something on the way was replaced by a link.
+        PathRefusedError: it is no regular file, or something on the way was replaced by a link.
         OSError: it does not exist, or may not be opened.
     """
     parts = real.relative_to(os.path.realpath(root)).parts
     if not parts:
-        raise PathRefused("The workspace itself is a directory.")
+        raise PathRefusedError("The workspace itself is a directory.")
     folder = os.open(os.path.realpath(root), _DIRECTORY)
     try:
         for part in parts[:-1]:
@@ -63,11 +63,11 @@ def open_file(root: Path, real: Path, flags: int = os.O_RDONLY, mode: int = 0o64
         descriptor = os.open(parts[-1], flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, mode, dir_fd=folder)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.EMLINK, errno.ENXIO):
-            raise PathRefused(f"{real.name!r} is a link or no regular file.") from None
+            raise PathRefusedError(f"{real.name!r} is a link or no regular file.") from None
         raise
     finally:
         os.close(folder)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise PathRefused(f"{real.name!r} is no regular file.")
+        raise PathRefusedError(f"{real.name!r} is no regular file.")
     return descriptor

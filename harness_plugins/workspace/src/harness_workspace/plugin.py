@@ -11,7 +11,7 @@ from attrs import define, field, validators
 
 from harness_core import FileSystem, PluginContext, Shell, ToolCall, ToolOutcome, ToolSchema, hookimpl
 from harness_workspace import _files
-from harness_workspace._paths import PathRefused, resolve
+from harness_workspace._paths import PathRefusedError, resolve
 from harness_workspace._services import LocalFiles, LocalShell
 
 __all__ = ["Config", "Workspace"]
@@ -142,7 +142,7 @@ def _handler(config: Config, function: Callable[..., str]) -> Callable[[ToolCall
         arguments = {_ARGUMENTS.get(name, name): value for name, value in call.arguments.items()}
         try:
             text = await anyio.to_thread.run_sync(lambda: function(_root(config, call), **arguments))
-        except PathRefused as refused:
+        except PathRefusedError as refused:
             return ToolOutcome(content=str(refused), error="refused")
         except OSError as error:
             return ToolOutcome(content=f"{call.name} failed: {error.strerror or type(error).__name__}.", error="io")
