@@ -178,7 +178,13 @@ class ChatCompletions:
             _ExchangeError: no whole answer came of it.
         """
         base_url = self.endpoint.base_url or ""
-        reporter = Reporter(provider=self.provider, address=base_url, key_label=self._keys.label, now=self._now)
+        reporter = Reporter(
+            provider=self.provider,
+            address=base_url,
+            key_label=self._keys.label,
+            stream_timeout=self.endpoint.stream_timeout,
+            now=self._now,
+        )
         headers = {**_FIXED_HEADERS, **self.endpoint.headers}
         try:
             key = self._keys.read(self._environ)

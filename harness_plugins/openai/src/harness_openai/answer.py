@@ -93,7 +93,7 @@ class Answer:
         """Has the server named a finish reason?"""
         return self._reason is not None
 
-    def read(self, data: str) -> Iterator[Chunk]:
+    def read(self, data: str) -> list[Chunk]:
         """The chunks of one event.
 
         Raises:
@@ -111,37 +111,39 @@ class Answer:
             raise ServiceError(event["error"])
         if "usage" in event or "timings" in event:
             self.usage = usage_of(event) or self.usage
+        chunks: list[Chunk] = []
         for choice in _list(event, "choices", data):
             if not isinstance(choice, dict):
                 raise MalformedEventError(f"a choice is no object: {data[:_EXCERPT]!r}")
             if choice.get("index", 0) == 0:  # one answer was asked for
-                yield from self._choice(choice, data)
+                self._choice(choice, data, chunks)
+        return chunks
 
-    def _choice(self, choice: dict[str, Any], data: str) -> Iterator[Chunk]:
+    def _choice(self, choice: dict[str, Any], data: str, chunks: list[Chunk]) -> None:
         delta = choice.get("delta")
         if isinstance(delta, dict):
             for name in _REASONING_FIELDS:
                 if thought := _text(delta, name, data):
                     if thought := self._reasoning.add(thought):
                         self.output_started = True
-                        yield ReasoningDelta(thought)
+                        chunks.append(ReasoningDelta(thought))
                     break
             # A refusal stands in a field of its own and is all that there is to show then.
             if (text := _text(delta, "content", data) or _text(delta, "refusal", data)) and (
                 text := self._text.add(text)
             ):
                 self.output_started = True
-                yield TextDelta(text)
+                chunks.append(TextDelta(text))
             if delta.get("tool_calls"):
                 for fragment in _list(delta, "tool_calls", data):
-                    yield from self._fragment(fragment, data)
+                    self._fragment(fragment, data, chunks)
         elif delta is not None:
             raise MalformedEventError(f"a delta is no object: {data[:_EXCERPT]!r}")
         self._reason = _text(choice, "finish_reason", data) or self._reason
 
     # --- tool calls ---------------------------------------------------------------------------------------------------
 
-    def _fragment(self, fragment: object, data: str) -> Iterator[Chunk]:
+    def _fragment(self, fragment: object, data: str, chunks: list[Chunk]) -> None:
         if not isinstance(fragment, dict):
             raise MalformedEventError(f"a tool call is no object: {data[:_EXCERPT]!r}")
         function = fragment.get("function") or {}
@@ -162,9 +164,9 @@ class Answer:
             call.name = name
             arguments = "".join(call.held)
             self.output_started = True
-            yield ToolCallStart(call.index, whole(call.id), whole(name))
+            chunks.append(ToolCallStart(call.index, whole(call.id), whole(name)))
         if arguments and (arguments := call.text.add(arguments)):
-            yield ToolArgumentsDelta(call.index, arguments)
+            chunks.append(ToolArgumentsDelta(call.index, arguments))
 
     def _call_of(self, fragment: dict[str, Any], call_id: str, named: bool) -> _Call:
         """The call that a fragment belongs to.

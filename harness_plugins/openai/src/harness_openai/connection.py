@@ -6,7 +6,7 @@ Owns time limits, the proxy and the certificates. Reads no event and knows no ke
 from __future__ import annotations
 
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -16,55 +16,48 @@ import httpx
 
 from harness_openai.endpoint import Endpoint
 
-__all__ = ["Connections", "Paced", "SilenceError"]
+__all__ = ["Connections", "Abandonable", "SilenceError"]
 
 _KEPT_SECONDS = 30.0
 """An idle connection is kept this long: tools run between two requests, and a new TLS connection costs two round trips."""
 
 
 class SilenceError(Exception):
-    """The server sent nothing for too long; ``first``: nothing at all yet."""
+    """The server did not begin to answer in time."""
 
-    def __init__(self, seconds: float, *, first: bool) -> None:
+    def __init__(self, seconds: float) -> None:
         super().__init__(f"nothing arrived for {seconds:g} s")
         self.seconds = seconds
-        self.first = first
 
 
-class Paced(httpx.AsyncByteStream):
-    """A response's bytes, with a limit on how long each of them may take to arrive."""
+class Abandonable(httpx.AsyncByteStream):
+    """A response's bytes, which can be left half-way without leaving anything behind.
 
-    def __init__(self, stream: Any, *, first: float, until_first: float, between: float) -> None:
+    Iterators that are dropped would leave their clean-up to the garbage collector; cancelled ones do it themselves, at
+    once. So whoever wants no more calls `abandon` and goes on iterating: there is an end at once, for all iterators
+    around this one as well.
+    """
+
+    def __init__(self, stream: httpx.AsyncByteStream) -> None:
         self._stream = stream
-        self._first = first
-        self._until_first = until_first
-        self._between = between
-        self._abandoned = False
+        self._source = aiter(stream)
+        self._next = self._source.__anext__
 
     def abandon(self) -> None:
-        """Read no further: whoever iterates next gets to the end at once, and the connection is closed."""
-        self._abandoned = True
+        self._next = self._leave
 
-    async def __aiter__(self) -> AsyncGenerator[bytes, None]:
-        source = aiter(self._stream)
-        first = True
-        chunk = b""
-        while not self._abandoned:
-            with anyio.move_on_after(self._until_first if first else self._between) as waiting:
-                try:
-                    chunk = await anext(source)
-                except StopAsyncIteration:
-                    return
-            if waiting.cancelled_caught:
-                raise SilenceError(self._first if first else self._between, first=first)
-            first = False
-            yield chunk
-        # Iterators that are dropped half-way would leave their clean-up to the garbage collector; cancelled ones do it
-        # themselves, at once.
+    def __aiter__(self) -> Abandonable:
+        return self
+
+    def __anext__(self) -> Awaitable[bytes]:
+        return self._next()
+
+    async def _leave(self) -> bytes:
         with anyio.CancelScope(shield=True) as leaving:
             leaving.cancel()
-            async for _ in source:
+            async for _ in self._source:
                 pass
+        raise StopAsyncIteration
 
     async def aclose(self) -> None:
         await self._stream.aclose()
@@ -116,23 +109,24 @@ class Connections:
     async def _sent(
         self, client: httpx.AsyncClient, url: str, body: bytes, headers: Mapping[str, str]
     ) -> httpx.Response:
-        limit = self._endpoint.first_byte_timeout
+        endpoint = self._endpoint
+        limit = endpoint.first_byte_timeout
+        # The transport looks a limit up when it begins to need it: headers are read under one, the body under another.
+        limits = {"connect": endpoint.connect_timeout, "pool": endpoint.connect_timeout, "read": None, "write": None}
         with anyio.CancelScope() as waiting:
 
             async def trace(name: str, _: Mapping[str, Any]) -> None:
                 if name.endswith("send_request_headers.started"):  # the connection stands: now the server has to answer
                     waiting.deadline = anyio.current_time() + limit
 
-            request = client.build_request("POST", url, content=body, headers=headers, extensions={"trace": trace})
+            extensions = {"trace": trace, "timeout": limits}
+            request = client.build_request("POST", url, content=body, headers=headers, extensions=extensions)
             response = await client.send(request, stream=True)
-            response.stream = Paced(
-                response.stream,
-                first=limit,
-                until_first=max(waiting.deadline - anyio.current_time(), 0.0),
-                between=self._endpoint.stream_timeout,
-            )
+            limits["read"] = endpoint.stream_timeout
+            assert isinstance(response.stream, httpx.AsyncByteStream)  # what an asynchronous client's responses have
+            response.stream = Abandonable(response.stream)
             return response
-        raise SilenceError(limit, first=True)
+        raise SilenceError(limit)
 
     def _made(self) -> httpx.AsyncClient:
         endpoint = self._endpoint
@@ -142,8 +136,7 @@ class Connections:
         return httpx.AsyncClient(
             verify=verify,
             proxy=endpoint.proxy,
-            # Reading has limits of its own, which tell the first byte from the later ones.
-            timeout=httpx.Timeout(None, connect=endpoint.connect_timeout, pool=endpoint.connect_timeout),
+            timeout=None,  # each request brings its own limits
             limits=httpx.Limits(max_connections=None, keepalive_expiry=_KEPT_SECONDS),
             follow_redirects=False,  # the key must not travel to where a server points
         )

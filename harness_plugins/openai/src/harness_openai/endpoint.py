@@ -72,8 +72,9 @@ class Endpoint:
     ``base_url`` is what ``/chat/completions`` is appended to. The key is read for each request from the file
     ``api_key_file`` or else the environment variable ``api_key_env``; where neither is named, none is sent. ``model``,
     ``temperature``, ``max_tokens`` and ``effort`` are what requests get that say nothing of it. Times are in seconds:
-    ``connect_timeout`` until the connection stands, ``first_byte_timeout`` from then until the answer begins,
-    ``stream_timeout`` between two arrivals of bytes. ``proxy`` and ``ca_bundle`` take precedence over the environment
+    ``connect_timeout`` until the connection stands, ``first_byte_timeout`` from then until the answer begins (with its
+    headers), ``stream_timeout`` between two arrivals of bytes after that (some servers send the headers at once and then
+    work through the prompt in silence). ``proxy`` and ``ca_bundle`` take precedence over the environment
     variables that httpx obeys.
     """
 
@@ -87,7 +88,7 @@ class Endpoint:
     context_window: int | None = attrs.field(default=None, validator=_tokens)
     connect_timeout: float = attrs.field(default=10.0, validator=_seconds)
     first_byte_timeout: float = attrs.field(default=300.0, validator=_seconds)
-    stream_timeout: float = attrs.field(default=120.0, validator=_seconds)
+    stream_timeout: float = attrs.field(default=300.0, validator=_seconds)
     headers: dict[str, str] = attrs.field(factory=dict[str, str], validator=_headers, repr=False)
     proxy: str | None = attrs.field(default=None, repr=False)  # it may hold a password
     ca_bundle: str | None = None

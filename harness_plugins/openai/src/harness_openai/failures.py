@@ -68,13 +68,14 @@ class Reporter:
     """Makes the facts of one request's failures.
 
     ``provider`` and ``address`` say who was asked; ``key_label`` where the key came from; ``key`` is what must not show;
-    ``now`` is the wall clock, for servers that say when to come back rather than how long to wait.
+    ``stream_timeout`` is the limit that silence ran into; ``now`` the wall clock, for servers that say when to come back rather than how long to wait.
     """
 
     provider: str
     address: str
     key_label: str = ""
     key: Key | None = None
+    stream_timeout: float
     now: Callable[[], float]
 
     def facts(
@@ -162,10 +163,10 @@ class Reporter:
         match error:
             case MalformedEventError():
                 return codes.MALFORMED_STREAM, f"the stream is malformed: {error}"
-            case SilenceError(first=True):
-                return codes.FIRST_BYTE_TIMEOUT, f"sent nothing for {error.seconds:g} s after the request"
             case SilenceError():
-                return codes.STREAM_TIMEOUT, f"sent nothing for {error.seconds:g} s in the middle of the answer"
+                return codes.FIRST_BYTE_TIMEOUT, f"did not begin to answer for {error.seconds:g} s"
+            case httpx.ReadTimeout():
+                return codes.STREAM_TIMEOUT, f"sent nothing for {self.stream_timeout:g} s in the middle of the answer"
             case httpx.ConnectTimeout() | httpx.PoolTimeout():
                 return codes.CONNECT_TIMEOUT, "could not be reached in time"
             case httpx.ProxyError():

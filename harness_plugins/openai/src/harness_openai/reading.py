@@ -12,7 +12,7 @@ import anyio
 import httpx
 from httpx_sse import EventSource
 
-from harness_openai.connection import Paced, SilenceError
+from harness_openai.connection import Abandonable
 
 __all__ = ["beginning", "event_data", "is_event_stream"]
 
@@ -37,8 +37,7 @@ async def event_data(response: httpx.Response) -> AsyncGenerator[str, None]:
     """The data of each event up to the one that says that it was the last.
 
     Raises:
-        SilenceError: the next bytes did not come in time.
-        httpx.HTTPError: the connection broke.
+        httpx.HTTPError: the connection broke, or the next bytes did not come in time.
     """
     response.encoding = "utf-8"  # event streams are, whatever the content type says
     events = EventSource(response).aiter_sse()
@@ -46,7 +45,7 @@ async def event_data(response: httpx.Response) -> AsyncGenerator[str, None]:
         async for event in events:
             data = event.data
             if data == _DONE:
-                with suppress(httpx.HTTPError, SilenceError), anyio.move_on_after(_DRAIN_SECONDS):
+                with suppress(httpx.HTTPError), anyio.move_on_after(_DRAIN_SECONDS):
                     async for _ in events:
                         pass
                 return
@@ -63,7 +62,7 @@ async def beginning(response: httpx.Response) -> str:
     """The body's first part as text; whatever arrived, if the connection breaks."""
     parts: list[bytes] = []
     size = 0
-    with suppress(httpx.HTTPError, SilenceError), anyio.move_on_after(_WHOLE_SECONDS):
+    with suppress(httpx.HTTPError), anyio.move_on_after(_WHOLE_SECONDS):
         async for chunk in response.aiter_bytes():
             parts.append(chunk)
             size += len(chunk)
@@ -73,5 +72,5 @@ async def beginning(response: httpx.Response) -> str:
 
 
 def _abandon(response: httpx.Response) -> None:
-    if isinstance(response.stream, Paced):
+    if isinstance(response.stream, Abandonable):
         response.stream.abandon()
