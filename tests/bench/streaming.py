@@ -17,12 +17,12 @@ from typing import Any
 
 import anyio
 import httpx
+from harness_openai import OPENAI, ChatCompletions, CompatibleEndpoint, OpenAICompatible
 from httpx_sse import EventSource
 
 from harness_core import Harness
 from harness_core.host import AgentSettings
 from harness_core.models import CallConfig, Finish, ModelRequest, RequestHeader, TextDelta, UserMessage
-from harness_openai import OPENAI, ChatCompletions, CompatibleEndpoint, OpenAICompatible
 
 EVENTS = 50_000
 ROUNDS = 5
