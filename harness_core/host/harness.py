@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -17,6 +18,7 @@ from harness_core.hooks import Listener, Observer, Waterfall, waterfall_specs
 from harness_core.hooks.specs import OBSERVERS, WATERFALLS
 from harness_core.host.activation import Activation
 from harness_core.host.agents import Agents, AgentSettings, Setup
+from harness_core.host.composition import Composition, read_composition
 from harness_core.host.discovery import PluginSource, discover, source_of
 from harness_core.host.loading import OnError, PluginFailure, PluginUse, ResolvedUse, ordered_uses, resolved
 from harness_core.host.manager import HookManager
@@ -105,6 +107,30 @@ class Harness:
         self._tasks: anyio.abc.TaskGroup | None = None
         self.agents = Agents(self, agents if agents is not None else AgentSettings())
         """The agents, by id."""
+
+    @classmethod
+    def from_file(cls, path: str | os.PathLike[str], **options: Any) -> Self:
+        """The harness of a composition file (``harness.toml``, or a pyproject.toml with a [tool.harness] table).
+
+        ``options`` replace what the file says.
+
+        Raises:
+            CompositionError: the file cannot be used; names file, line and table path.
+        """
+        file = Path(path)
+        return cls.from_composition(read_composition(file), file.parent, **options)
+
+    @classmethod
+    def from_composition(cls, composition: Composition, folder: Path, **options: Any) -> Self:
+        """The harness of a composition; what it names relative to a folder is relative to ``folder``."""
+        chosen: dict[str, Any] = {
+            "plugins": composition.uses(),
+            "autoload": composition.autoload,
+            "on_error": composition.on_error,
+            "agents": composition.agents(folder),
+            **options,
+        }
+        return cls(composition.settings(), **chosen)
 
     # --- lifetime -----------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,105 @@
+"""What all subcommands share: their options, how a harness is made for them, and how failures are shown.
+
+Failures are shown as message, remedy and notes, never as a traceback unless ``--debug`` asks for one.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+import attrs
+import click
+
+from harness_core.errors import CompositionError, HarnessError
+from harness_core.host import Harness
+from harness_core.host.composition import FILE_NAME, Composition, find_composition, read_composition
+
+__all__ = ["Chosen", "common_options", "emit_json", "fail"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+FAILED = 1
+"""Exit status of findings and failed turns."""
+
+
+@attrs.frozen(kw_only=True)
+class Chosen:
+    """The composition that a command works with."""
+
+    composition: Composition
+    folder: Path
+    file: Path | None
+    as_json: bool
+
+    def harness(self, **options: Any) -> Harness:
+        return Harness.from_composition(self.composition, self.folder, **options)
+
+
+def common_options(function: F) -> F:
+    """Adds ``--composition``, ``-p no:NAME``, ``--json`` and ``--debug``, and shows failures the common way."""
+
+    @click.option(
+        "--composition",
+        "file",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help=f"The composition file; {FILE_NAME} (or pyproject.toml) of the current folder by default.",
+    )
+    @click.option("-p", "switched", multiple=True, metavar="no:NAME", help="Switch a plugin off.")
+    @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+    @click.option("--debug", is_flag=True, help="Show tracebacks.")
+    @functools.wraps(function)
+    def command(file: Path | None, switched: tuple[str, ...], as_json: bool, debug: bool, **rest: Any) -> Any:
+        try:
+            return function(_chosen(file, switched, as_json), **rest)
+        except HarnessError as error:
+            if debug:
+                traceback.print_exception(error)
+            fail(error, as_json)
+
+    return command  # type: ignore[return-value]
+
+
+def _chosen(file: Path | None, switched: tuple[str, ...], as_json: bool) -> Chosen:
+    here = Path.cwd()
+    found = file if file is not None else find_composition(here)
+    if file is not None and not file.is_file():
+        raise CompositionError(f"There is no composition file {file}.", file=str(file))
+    composition = read_composition(found) if found is not None else Composition()
+    for each in switched:
+        prefix, _, name = each.partition(":")
+        if prefix != "no" or not name:
+            raise click.UsageError(f"-p takes no:NAME, not {each!r}.")
+        from harness_core.host.composition import PluginTable
+
+        table = composition.plugins.get(name, PluginTable())
+        composition.plugins[name] = attrs.evolve(table, enabled=False)
+    # Sessions belong to the folder that the command works in, wherever the composition comes from.
+    return Chosen(composition=composition, folder=here, file=found, as_json=as_json)
+
+
+def emit_json(value: Any) -> None:
+    """One JSON document on standard output."""
+    click.echo(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def fail(error: HarnessError, as_json: bool) -> NoReturn:
+    """Show an error and exit with status 1."""
+    notes = list(getattr(error, "__notes__", ()))
+    if as_json:
+        facts = {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in vars(error).items()
+            if value not in (None, (), "") and isinstance(value, (str, int, float, tuple))
+        }
+        emit_json({"error": {"code": error.code, "message": error.message, **facts, "notes": notes}})
+    else:
+        click.echo(f"harness: {error}", err=True)
+        for note in notes:
+            click.echo(f"  {note}", err=True)
+    sys.exit(FAILED)
