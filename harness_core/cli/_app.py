@@ -38,9 +38,9 @@ class _LazyGroup(click.Group):
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
             near = nearest(args[0], COMMANDS)
-            if near is not None:
-                error.message += f" Did you mean {near!r}?"
-            raise
+            if near is None:
+                raise
+            raise click.UsageError(f"{error.message} Did you mean {near!r}?", ctx) from None
 
 
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

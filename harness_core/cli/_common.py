@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import json
+import logging
 import sys
 import traceback
 from collections.abc import Callable
@@ -55,6 +56,7 @@ def common_options(function: F) -> F:
     @click.option("--debug", is_flag=True, help="Show tracebacks.")
     @functools.wraps(function)
     def command(file: Path | None, switched: tuple[str, ...], as_json: bool, debug: bool, **rest: Any) -> Any:
+        _show_warnings(debug)
         try:
             return function(_chosen(file, switched, as_json), **rest)
         except HarnessError as error:
@@ -63,6 +65,20 @@ def common_options(function: F) -> F:
             fail(error, as_json)
 
     return command  # type: ignore[return-value]
+
+
+class _Plain(logging.Formatter):
+    """One line for each record: tracebacks are what ``--debug`` is for."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return f"harness: {record.getMessage()}"
+
+
+def _show_warnings(debug: bool) -> None:
+    handler = logging.StreamHandler()
+    if not debug:
+        handler.setFormatter(_Plain())
+    logging.getLogger("harness").handlers[:] = [handler]
 
 
 def _chosen(file: Path | None, switched: tuple[str, ...], as_json: bool) -> Chosen:

@@ -20,6 +20,10 @@ __all__ = ["OnError", "PluginFailure", "PluginUse", "ordered_uses", "resolved"]
 OnError: TypeAlias = OneOf["fail", "skip"]
 
 
+def _names(value: Iterable[str]) -> tuple[str, ...]:
+    return tuple(value)
+
+
 @attrs.frozen(kw_only=True)
 class PluginUse:
     """One plugin as a composition wants it.
@@ -33,8 +37,8 @@ class PluginUse:
     name: str | None = None
     config: Mapping[str, Any] | Any = None
     scope: str | None = None
-    before: tuple[str, ...] = attrs.field(default=(), converter=tuple)
-    after: tuple[str, ...] = attrs.field(default=(), converter=tuple)
+    before: tuple[str, ...] = attrs.field(default=(), converter=_names)
+    after: tuple[str, ...] = attrs.field(default=(), converter=_names)
     outermost: bool = False
     on_error: OnError | None = None
     enabled: bool = True
