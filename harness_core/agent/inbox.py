@@ -50,8 +50,8 @@ class Inbox:
                     return target, index
         return None
 
-    def add(self, target: InboxTarget, message: UserMessage, *, waking: bool = False) -> None:
-        """Append a message to a list.
+    def add(self, target: InboxTarget, message: UserMessage, *, waking: bool = False, first: bool = False) -> None:
+        """Append a message to a list, or put it at its head.
 
         Raises:
             InboxError: its id is taken in either list.
@@ -63,7 +63,7 @@ class Inbox:
                 agent=self._session.id,
                 entry=message.id,
             )
-        self._splice(target, len(self._lists[target]), 0, (message,))
+        self._splice(target, 0 if first else len(self._lists[target]), 0, (message,))
         if waking:
             self._waking.add(message.id)
 

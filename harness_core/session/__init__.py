@@ -63,16 +63,18 @@ from harness_core.session.replay import (
 )
 from harness_core.session.store import LogWriter, MemoryStore, SessionStore, StoredLog
 from harness_core.session.surface import Surface
+from harness_core.session.trail import MessageTrail
 
 __all__ = [
-    "APPEND", "FORMAT_VERSION", "AbortCause", "AssistantChunk", "AssistantMessageLogged", "Clock", "Durability", "Event",
-    "EventData", "FileStore", "HeaderReason", "HeaderWritten", "IdSource", "InboxLists", "InboxSpliced", "InboxTarget",
-    "LogContents", "LogDamagedError", "LogFormatError", "LogOrderError", "LogWriter", "MemoryStore", "Nesting",
-    "Observation", "PluginRecord", "Prefix", "RebuiltRequest", "RequestContext", "RequestDispatch", "RequestRetry",
-    "Session", "SessionClosedError", "SessionError", "SessionExistsError", "SessionInfo", "SessionLockedError",
-    "SessionNotFoundError", "SessionSeeded", "SessionStore", "SessionSummary", "StepEnd", "StepStart", "StoreError",
-    "StoredLog", "Surface", "SurfaceAppend", "SurfaceError", "SurfaceOperation", "SurfaceReplace", "ToolCallStarted",
-    "ToolResultLogged", "TurnEnd", "TurnReason", "TurnStart", "UserMessageLogged", "Verification", "check_request",
-    "closers", "event_to_json", "header_digest", "list_sessions", "random_id", "read_lines", "read_log",
-    "rebuild_requests", "replay_inbox", "request_digest", "seed_events", "system_clock", "tool_digest", "verify",
+    "APPEND", "FORMAT_VERSION", "AbortCause", "AssistantChunk", "AssistantMessageLogged", "Clock", "Durability",
+    "Event", "EventData", "FileStore", "HeaderReason", "HeaderWritten", "IdSource", "InboxLists", "InboxSpliced",
+    "InboxTarget", "LogContents", "LogDamagedError", "LogFormatError", "LogOrderError", "LogWriter", "MemoryStore",
+    "MessageTrail", "Nesting", "Observation", "PluginRecord", "Prefix", "RebuiltRequest", "RequestContext",
+    "RequestDispatch", "RequestRetry", "Session", "SessionClosedError", "SessionError", "SessionExistsError",
+    "SessionInfo", "SessionLockedError", "SessionNotFoundError", "SessionSeeded", "SessionStore", "SessionSummary",
+    "StepEnd", "StepStart", "StoreError", "StoredLog", "Surface", "SurfaceAppend", "SurfaceError", "SurfaceOperation",
+    "SurfaceReplace", "ToolCallStarted", "ToolResultLogged", "TurnEnd", "TurnReason", "TurnStart", "UserMessageLogged",
+    "Verification", "check_request", "closers", "event_to_json", "header_digest", "list_sessions", "random_id",
+    "read_lines", "read_log", "rebuild_requests", "replay_inbox", "request_digest", "seed_events", "system_clock",
+    "tool_digest", "verify",
 ]  # fmt: skip

@@ -200,6 +200,9 @@ async def test_each_change_is_logged_before_it_is_made_and_replays(open_stage: A
         assert replay_inbox(agent.session.events).next_step == agent.inbox.next_step
         outcomes = [splice.outcome for splice in stage.data(InboxSpliced)]
         assert outcomes == [None, None, "canceled", "canceled"]
+        agent.inbox.add("next-step", UserMessage(id="h", content="h"), first=True)
+        assert [m.id for m in agent.inbox.next_step] == ["h", "c"]
+        assert replay_inbox(agent.session.events).next_step == agent.inbox.next_step
 
 
 @pytest.mark.spec("INBOX-02")
