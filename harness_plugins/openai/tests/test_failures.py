@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import sys
 from typing import Any
 
 import anyio
@@ -390,11 +391,38 @@ async def test_the_environment_s_proxies_count_as_httpx_says(http: Any, monkeypa
         ]
 
 
+async def test_a_proxy_that_cannot_reach_the_server(http: Any) -> None:
+    async with http.playing(http.refusal("502 Bad Gateway", "")) as proxy:
+        adapter = http.adapter_for("https://models.invalid/v1", proxy=f"http://127.0.0.1:{proxy.port}")
+        assert told(facts(await http.ask(adapter))) == ("CONNECTION_FAILED", True, False)
+        await adapter.retire()
+
+
+@pytest.mark.parametrize("value", ["what://u:secret@host:1", "socks5://u:secret@127.0.0.1:9"])
+async def test_a_proxy_of_the_environment_that_cannot_be_used(
+    http: Any, monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    monkeypatch.setitem(sys.modules, "socksio", None)  # as where it is not installed
+    monkeypatch.setenv("HTTP_PROXY", value)
+    failure = facts(await http.ask(http.adapter_for("http://models.invalid/v1")))
+    assert told(failure) == ("PROXY", False, False)
+    assert "secret" not in failure.message
+
+
+async def test_certificates_of_the_environment_that_are_not_there(
+    http: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "none.pem"))
+    failure = facts(await http.ask(http.adapter_for("https://127.0.0.1:9/v1")))
+    assert told(failure) == ("TLS", False, False)
+    assert "SSL_CERT_FILE" in failure.message
+
+
 async def test_a_proxy_that_refuses(http: Any) -> None:
     async with http.playing(http.refusal("407 Proxy Authentication Required", "")) as proxy:
         adapter = http.adapter_for("https://models.invalid/v1", proxy=f"http://u:secret@127.0.0.1:{proxy.port}")
         failure = facts(await http.ask(adapter))
         await adapter.retire()
-    assert failure.code == "PROXY"
+    assert told(failure) == ("PROXY", False, False)
     assert "407" in failure.message
     assert "secret" not in failure.message

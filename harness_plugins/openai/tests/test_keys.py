@@ -120,6 +120,7 @@ def test_what_cannot_be_a_key_is_refused_unseen(value: str) -> None:
         {"api_key_env": "sk4f9a1c77e0d2"},
         {"base_url": f"https://user:{KEY}@host/v1"},
         {"base_url": f"https://host/v1?key={KEY}"},
+        {"proxy": f"what://user:{KEY}@proxy:3128"},
         {"headers": {"Authorization": f"Bearer {KEY}"}},
         {"headers": {"x-api-key": KEY}},
         {"headers": {"X-Note": f"{KEY}\r\nX-Evil: 1"}},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import anyio
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
@@ -130,6 +131,23 @@ async def test_a_cut_after_the_finish_reason_loses_token_counts_and_not_the_answ
     play = http.stream(http.sse(http.delta(content="all"), http.delta("stop"), done=False), ended=False)
     play.then = "close"
     assert await http.answer_of(play) == [TextDelta("all"), Finish("stop")]
+
+
+async def test_a_server_that_keeps_silent_after_the_finish_reason_is_not_waited_for_long(
+    http: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harness_openai.adapter._REST_SECONDS", 0.02)
+    play = http.stream(http.sse(http.delta(content="all"), http.delta("stop"), done=False), ended=False)
+    play.then = "hang"
+    with anyio.fail_after(20):
+        assert await http.answer_of(play) == [TextDelta("all"), Finish("stop")]
+
+
+async def test_a_server_that_says_done_and_keeps_the_body_open_is_not_waited_for_long(http: Any) -> None:
+    play = http.stream(http.sse(*http.hello), ended=False)
+    play.then = "hang"
+    with anyio.fail_after(20):
+        assert (await http.answer_of(play))[-1] == Finish("stop")
 
 
 async def test_connections_are_used_again(http: Any) -> None:

@@ -79,14 +79,13 @@ async def test_the_request_on_the_wire(http: Any) -> None:
     (received,) = server.received
     assert received.line == "POST /v1/chat/completions HTTP/1.1"
     assert received.body == adapter.body(asked)
-    shown = {
-        name: value for name, value in received.headers.items() if name not in ("host", "user-agent", "connection")
-    }
+    shown = {name: value for name, value in received.headers.items() if name not in ("host", "connection")}
     assert shown == {
         "content-type": "application/json",
         "accept": "text/event-stream",
         "accept-encoding": "identity",
         "cache-control": "no-store",
+        "user-agent": "pluggy-harness-openai",
         "x-title": "demo",
         "content-length": str(len(received.body)),
     }

@@ -17,13 +17,14 @@ from contextlib import (
     nullcontext,
 )
 
+import anyio
 import attrs
 import httpx
 
 from harness_core.models import AssistantMessage, CallConfig, Chunk, FailureFacts, ModelInfo, ModelRequest, ResolvedCall
 from harness_openai import codes
 from harness_openai.answer import Answer, MalformedEventError, ServiceError
-from harness_openai.connection import Connections, SilenceError
+from harness_openai.connection import Connections, SilenceError, UnusableSettingError
 from harness_openai.dialect import Dialect
 from harness_openai.encoding import RESERVED, request_body
 from harness_openai.endpoint import Endpoint, ModelRouteError
@@ -33,11 +34,24 @@ from harness_openai.reading import beginning, event_data, is_event_stream
 
 __all__ = ["ChatCompletions"]
 
+_BREAKDOWNS = (
+    MalformedEventError,
+    ServiceError,
+    SilenceError,
+    UnusableSettingError,
+    httpx.HTTPError,
+    httpx.InvalidURL,
+    OSError,
+)
+_REST_SECONDS = 5.0
+"""How long the token counts are waited for after the finish reason: most servers send them at once, some never."""
+
 _FIXED_HEADERS = {
     "content-type": "application/json",
     "accept": "text/event-stream",
     "accept-encoding": "identity",  # compressed streams arrive late, because compressors wait for more
     "cache-control": "no-store",
+    "user-agent": "pluggy-harness-openai",
 }
 
 
@@ -205,7 +219,15 @@ class ChatCompletions:
                         async for data in events:
                             for chunk in answer.read(data):
                                 yield chunk
-        except (MalformedEventError, ServiceError, SilenceError, httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+                            if answer.finished:
+                                break
+                        rest: list[Chunk] = []
+                        with anyio.move_on_after(_REST_SECONDS):
+                            async for data in events:
+                                rest += answer.read(data)
+                        for chunk in rest:
+                            yield chunk
+        except _BREAKDOWNS as error:
             if not answer.finished:  # what breaks after that takes token counts away at most
                 raise _ExchangeError(reporter.exception(error, response)) from None
         if problem := answer.problem():

@@ -42,7 +42,6 @@ RETRYABLE: Final = frozenset(
     {
         CONNECTION_REFUSED,
         DNS,
-        PROXY,
         CONNECTION_FAILED,
         CONNECTION_LOST,
         CONNECT_TIMEOUT,

@@ -14,9 +14,10 @@ from typing import Any
 import anyio
 import httpx
 
+from harness_openai import codes
 from harness_openai.endpoint import Endpoint
 
-__all__ = ["Connections", "Abandonable", "SilenceError"]
+__all__ = ["Abandonable", "Connections", "SilenceError", "UnusableSettingError"]
 
 _KEPT_SECONDS = 30.0
 """An idle connection is kept this long: tools run between two requests, and a new TLS connection costs two round trips."""
@@ -28,6 +29,14 @@ class SilenceError(Exception):
     def __init__(self, seconds: float) -> None:
         super().__init__(f"nothing arrived for {seconds:g} s")
         self.seconds = seconds
+
+
+class UnusableSettingError(Exception):
+    """A proxy or certificates that no client can be made with; ``code`` says which."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class Abandonable(httpx.AsyncByteStream):
@@ -78,8 +87,8 @@ class Connections:
 
         Raises:
             SilenceError: no answer began in time.
+            UnusableSettingError: proxy or certificates cannot be used.
             httpx.HTTPError: the request failed.
-            OSError: the CA bundle cannot be read.
         """
         self._users += 1
         response: httpx.Response | None = None
@@ -130,13 +139,18 @@ class Connections:
 
     def _made(self) -> httpx.AsyncClient:
         endpoint = self._endpoint
-        verify: ssl.SSLContext | bool = True
-        if endpoint.ca_bundle is not None:
-            verify = ssl.create_default_context(cafile=str(Path(endpoint.ca_bundle).expanduser()))
-        return httpx.AsyncClient(
-            verify=verify,
-            proxy=endpoint.proxy,
-            timeout=None,  # each request brings its own limits
-            limits=httpx.Limits(max_connections=None, keepalive_expiry=_KEPT_SECONDS),
-            follow_redirects=False,  # the key must not travel to where a server points
-        )
+        bundle = endpoint.ca_bundle
+        try:
+            verify = True if bundle is None else ssl.create_default_context(cafile=str(Path(bundle).expanduser()))
+            return httpx.AsyncClient(
+                verify=verify,
+                proxy=endpoint.proxy,
+                timeout=None,  # each request brings its own limits
+                limits=httpx.Limits(max_connections=None, keepalive_expiry=_KEPT_SECONDS),
+                follow_redirects=False,  # the key must not travel to where a server points
+            )
+        except OSError as error:
+            place = "ca_bundle" if bundle is not None else "SSL_CERT_FILE or SSL_CERT_DIR"
+            raise UnusableSettingError(codes.TLS, f"the certificates of {place} cannot be read: {error}") from None
+        except (ImportError, ValueError) as error:  # a scheme that httpx does not know, or only with more installed
+            raise UnusableSettingError(codes.PROXY, f"the proxy cannot be used: {error}") from None

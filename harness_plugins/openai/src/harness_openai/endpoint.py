@@ -16,6 +16,7 @@ from harness_core.errors import HarnessError
 __all__ = ["CompatibleEndpoint", "DeepSeekEndpoint", "Endpoint", "ModelRouteError"]
 
 _BASE_URL = re.compile(r"https?://(\[[0-9A-Fa-f:.]+\](:\d+)?|[^\s/?#@\[\]]+)(/[^\s?#@]*)?")
+_PROXY = re.compile(r"(https?|socks5h?)://\S+")
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9-]+")
 _HEADER_VALUE = re.compile(r"[\x20-\x7e]*")
@@ -42,6 +43,13 @@ def _variable(_: object, __: object, value: str | None) -> None:
         raise ValueError(
             "must be the name of an environment variable, in capitals (the value is not shown, in case it is the key "
             "itself)"
+        )
+
+
+def _proxy(_: object, __: object, value: str | None) -> None:
+    if value is not None and not _PROXY.fullmatch(value):
+        raise ValueError(
+            "must be http://, https:// or socks5:// with a host (the value is not shown, in case it holds a password)"
         )
 
 
@@ -90,7 +98,7 @@ class Endpoint:
     first_byte_timeout: float = attrs.field(default=300.0, validator=_seconds)
     stream_timeout: float = attrs.field(default=300.0, validator=_seconds)
     headers: dict[str, str] = attrs.field(factory=dict[str, str], validator=_headers, repr=False)
-    proxy: str | None = attrs.field(default=None, repr=False)  # it may hold a password
+    proxy: str | None = attrs.field(default=None, validator=_proxy, repr=False)  # it may hold a password
     ca_bundle: str | None = None
 
 

@@ -21,7 +21,7 @@ import httpx
 from harness_core.models import FailureFacts
 from harness_openai import codes
 from harness_openai.answer import MalformedEventError, ServiceError
-from harness_openai.connection import SilenceError
+from harness_openai.connection import SilenceError, UnusableSettingError
 from harness_openai.keys import Key
 from harness_openai.surrogates import whole
 
@@ -169,12 +169,14 @@ class Reporter:
                 return codes.STREAM_TIMEOUT, f"sent nothing for {self.stream_timeout:g} s in the middle of the answer"
             case httpx.ConnectTimeout() | httpx.PoolTimeout():
                 return codes.CONNECT_TIMEOUT, "could not be reached in time"
+            case UnusableSettingError():
+                return error.code, str(error)
+            case httpx.ProxyError() if said.startswith("5"):
+                return codes.CONNECTION_FAILED, f"could not be reached by the proxy in between: {said}"
             case httpx.ProxyError():
                 return codes.PROXY, f"the proxy in between refused: {said}"
             case httpx.ConnectError():
                 return _connect_code(error), f"could not be reached: {said}"
-            case ssl.SSLError():
-                return codes.TLS, f"the certificates of ca_bundle cannot be read: {said}"
             case httpx.DecodingError():
                 return codes.MALFORMED_STREAM, f"sent an answer whose compression is broken: {said}"
             case httpx.TransportError() if answered:
