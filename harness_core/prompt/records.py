@@ -73,10 +73,10 @@ def as_text(
         return value
     if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
         parts = tuple(value)
-        wrong = next((part for part in parts if not isinstance(part, (str, Literal))), None)
-        if wrong is None:
+        wrong = [part for part in parts if not isinstance(part, (str, Literal))]
+        if not wrong:
             return parts
-        value = wrong
+        value = wrong[0]
     waits = inspect.isawaitable(value)
     if inspect.iscoroutine(value):
         value.close()
