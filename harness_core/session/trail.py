@@ -6,6 +6,7 @@ once, so asking costs what happened since it was asked last, whatever the length
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -19,19 +20,25 @@ __all__ = ["MessageTrail"]
 
 
 class MessageTrail:
-    """The user-role messages of a session whose source is ``wanted``; kept for as long as the session is of interest.
+    """The user-role messages of a session whose source is ``wanted``.
 
-    ``generation`` moves whenever `visible` may have changed in another way than by growing.
+    Does not keep the session alive, so it may be the value of a `weakref.WeakKeyDictionary` keyed by the session.
     """
 
     def __init__(self, session: Session, wanted: Callable[[Source], bool]) -> None:
-        self.session = session
-        self.generation = 0
+        self._session = weakref.ref(session)
+        self._generation = 0
         self._wanted = wanted
         self._read = 0
         self._surface_generation = 0
         self._visible: list[UserMessage] = []
         self._logged: set[str] = set()
+
+    @property
+    def generation(self) -> int:
+        """Moves whenever `visible` may have changed in another way than by growing."""
+        self._catch_up()
+        return self._generation
 
     @property
     def visible(self) -> tuple[UserMessage, ...]:
@@ -51,7 +58,10 @@ class MessageTrail:
         return bool(self._logged)
 
     def _catch_up(self) -> None:
-        events = self.session.events
+        session = self._session()
+        if session is None:
+            return
+        events = session.events
         length = len(events)
         if self._read == length:
             return
@@ -59,18 +69,18 @@ class MessageTrail:
             if type(event.data) is UserMessageLogged and self._wanted(event.data.message.source):
                 self._take(event, event.data.message)
         self._read = length
-        surface = self.session.surface
-        if surface.generation != self._surface_generation:
-            self._surface_generation = surface.generation
-            self._look_again()
+        if session.surface.generation != self._surface_generation:
+            self._surface_generation = session.surface.generation
+            self._look_again(session)
 
     def _take(self, event: Event, message: UserMessage) -> None:
         self._logged.add(message.id)
         if isinstance(event.surface, SurfaceAppend):
             self._visible.append(message)
 
-    def _look_again(self) -> None:
+    def _look_again(self, session: Session) -> None:
         """Entries were replaced: what is left in sight, and where, only the surface knows."""
-        messages = self.session.surface.messages
-        self._visible = [each for each in messages if isinstance(each, UserMessage) and self._wanted(each.source)]
-        self.generation += 1
+        self._visible = [
+            each for each in session.messages if isinstance(each, UserMessage) and self._wanted(each.source)
+        ]
+        self._generation += 1

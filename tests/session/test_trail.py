@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import pytest
 from hypothesis import given, strategies as st
@@ -95,3 +97,15 @@ def test_asking_looks_only_at_what_is_new(session: Session, monkeypatch: pytest.
     session.append(UserMessageLogged(message=message("last")), APPEND)
     assert len(trail.visible) == 51
     assert (trail.ever, trail.was_logged("m3"), len(looks)) == (True, True, 51)
+
+
+def test_it_does_not_keep_a_session_alive() -> None:
+    session = Session.create("s", cwd="/", store=MemoryStore())
+    session.append(UserMessageLogged(message=message("a")), APPEND)
+    trails = WeakKeyDictionary({session: MessageTrail(session, is_ours)})
+    (trail,) = trails.values()
+    assert ids(trail) == ["a"]
+    del session
+    gc.collect()
+    assert not trails
+    assert ids(trail) == ["a"]
