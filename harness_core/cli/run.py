@@ -15,6 +15,7 @@ import click
 from harness_core.agent import Agent, TurnResult
 from harness_core.cli._common import FAILED, Chosen, common_options, emit_json
 from harness_core.cli._progress import Progress
+from harness_core.host.composition import PluginTable
 from harness_core.session import FileStore, random_id
 
 __all__ = ["run"]
@@ -41,7 +42,9 @@ def run(
     uses the tools. Ctrl-C ends the turn as aborted; the session's log stays whole.
     """
     if base_url is not None:
-        _set_base_url(chosen, provider, base_url)
+        provider = provider or "openai-compatible"
+        table = chosen.composition.plugins.setdefault(provider, PluginTable())
+        table.config["base_url"] = base_url
     result, log = anyio.run(_run, chosen, prompt, provider, model, session_id)
     if chosen.as_json:
         emit_json(
@@ -56,15 +59,6 @@ def run(
             }
         )
     sys.exit(0 if result.ok else FAILED)
-
-
-def _set_base_url(chosen: Chosen, provider: str | None, base_url: str) -> None:
-    from harness_core.host.composition import PluginTable
-
-    table = chosen.composition.plugins.setdefault("openai", PluginTable())
-    routes = table.config.setdefault(provider or "openai-compatible", {})
-    if isinstance(routes, dict):
-        routes["base_url"] = base_url
 
 
 async def _run(

@@ -65,8 +65,9 @@ class SessionTable:
 
 @attrs.define(kw_only=True)
 class PluginTable:
-    """``[plugins.NAME]``: one plugin, by the name of its entry point."""
+    """``[plugins.NAME]``: one plugin, by the name of its entry point, or by another where ``plugin`` holds that."""
 
+    plugin: str | None = None
     enabled: bool = True
     config: dict[str, Any] = attrs.field(factory=dict)
     before: list[str] = attrs.field(factory=list)
@@ -96,7 +97,8 @@ class Composition:
         offline = [PluginUse(plugin=OfflineModel)] if self.model.provider is None else []
         return offline + [
             PluginUse(
-                plugin=name,
+                plugin=table.plugin or name,
+                name=name if table.plugin else None,
                 config=table.config,
                 scope=table.scope,
                 before=table.before,
