@@ -61,10 +61,11 @@ def _spoken(problem: Any) -> str:
 
 def _validator(schema: ToolSchema) -> Validator:
     # Imported here: it takes longer than all the rest of the package, and most programs start without calling a tool.
-    import jsonschema
+    from jsonschema import Draft202012Validator
+    from jsonschema.validators import validator_for
     from referencing import Registry
 
-    kind = jsonschema.validators.validator_for(schema.parameters, default=jsonschema.Draft202012Validator)
+    kind = validator_for(schema.parameters, default=Draft202012Validator)
     registry: Registry[Any] = Registry()  # of its own: a schema must not make anybody fetch something
     made: Validator = kind(schema.parameters, registry=registry)
     return made

@@ -14,7 +14,7 @@ import attrs
 from harness_core.errors import RenderError
 from harness_core.prompt._lanes import writer_of
 from harness_core.prompt._template import Place, substitute
-from harness_core.prompt.records import ContextEntry, Literal, Section
+from harness_core.prompt.records import Literal
 from harness_core.scopes import Origin
 
 __all__ = [
@@ -37,12 +37,14 @@ _SEPARATOR = "\n\n"
 
 
 class _AssemblyShaped(Protocol):
+    """What a render needs of an assembly. The members are of any type, since those that convert on assignment have two."""
+
     @property
-    def sections(self) -> list[Section]: ...
+    def sections(self) -> Any: ...
     @property
-    def contexts(self) -> list[ContextEntry]: ...
+    def contexts(self) -> Any: ...
     @property
-    def variables(self) -> dict[str, str | None]: ...
+    def variables(self) -> Any: ...
 
 
 @attrs.frozen
@@ -115,7 +117,7 @@ def _render(assembly: _AssemblyShaped, lane: str) -> _LaneMemo:
     shared: RenderMemo | None = getattr(assembly, "_memo", None)
     memo = cast("_LaneMemo", getattr(shared, lane)) if shared is not None else _LaneMemo()
     records: list[Any] = getattr(assembly, lane)
-    variables = assembly.variables
+    variables: dict[str, str | None] = assembly.variables
     if memo.records == records and memo.variables == variables:
         return memo
     kind = "section" if lane == "sections" else "context"
