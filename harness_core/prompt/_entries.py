@@ -152,7 +152,10 @@ class TextEntry:
     tools: frozenset[str] = frozenset()
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
+    fixed: Text = ""
+    """The text of an entry without a provider."""
     record: Section | ContextEntry | None = None
+    """The last record that was made."""
 
     def made(self, text: Text) -> Section | ContextEntry:
         """The record of this entry with that text; the last one where the text is the same."""

@@ -14,7 +14,7 @@ from typing import Any
 
 import attrs
 
-from harness_core.errors import ProviderContractError
+from harness_core.errors import InvalidTextError, ProviderContractError
 from harness_core.models import ToolSchema
 from harness_core.prompt._entries import TextEntry, ToolEntry, VariableEntry, note_provider
 from harness_core.prompt._lanes import Lane
@@ -26,8 +26,10 @@ from harness_core.prompt.records import (
     ContextLane,
     Section,
     SectionLane,
+    Text,
     ToolProviderResult,
     ToolSchemaLane,
+    as_text,
     origin_facts,
 )
 from harness_core.prompt.render import RenderMemo
@@ -50,7 +52,7 @@ class TextLane:
         self._records: list[Section | ContextEntry | None] = [entry.record for entry in entries]
         self._positions = tuple(i for i, entry in enumerate(entries) if entry.provider is not None or entry.tools)
         self._providers = tuple(self._provider(entries[i]) for i in self._positions)
-        self._texts: list[Any] | None = None
+        self._texts: list[Text] | None = None
 
     def _provider(self, entry: TextEntry) -> Callable[[AssembleContext], Any]:
         """The entry's provider, silent while none of the tools that it is bound to can be seen."""
@@ -59,7 +61,7 @@ class TextLane:
             assert provider is not None
             return provider
         if provider is None:
-            fixed = entry.record.text if entry.record is not None else ""
+            fixed = entry.fixed
             return lambda _: "" if entry.tools.isdisjoint(self.visible) else fixed
         dynamic = provider
         return lambda context: "" if entry.tools.isdisjoint(self.visible) else dynamic(context)
@@ -74,24 +76,38 @@ class TextLane:
             self.visible = visible
             calls = iter(self._providers)
             try:
-                texts = [provider(context) for provider in calls]
+                texts = [text if type(text := provider(context)) is str else _settled(text) for provider in calls]
             except Exception as error:
                 entry = self.entries[self._positions[len(self._providers) - operator.length_hint(calls) - 1]]
+                if isinstance(error, _NoTextError):
+                    entry.settled(error.value)  # raises, and names the entry
                 note_provider(error, entry.kind, entry.name, entry.origin, entry.layer)
                 raise
             if texts != self._texts:
-                self._settle(texts)
+                self._take(texts)
         return self.lane(self._records)
 
-    def _settle(self, texts: list[Any]) -> None:
+    def _take(self, texts: list[Text]) -> None:
         records = self._records.copy()
-        settled = []
-        for position, value in zip(self._positions, texts, strict=True):
-            entry = self.entries[position]
-            text = value if type(value) is str else entry.settled(value)
-            settled.append(text)
-            records[position] = entry.made(text)
-        self._records, self._texts = records, settled
+        for position, text in zip(self._positions, texts, strict=True):
+            records[position] = self.entries[position].made(text)
+        self._records, self._texts = records, texts
+
+
+class _NoTextError(Exception):
+    """A provider returned something that is no text; it must not be called a provider's own exception."""
+
+    def __init__(self, value: object) -> None:
+        super().__init__(value)
+        self.value = value
+
+
+def _settled(value: object) -> Text:
+    """What a provider returned as a text that the provider cannot change later."""
+    try:
+        return as_text(value)
+    except InvalidTextError:
+        raise _NoTextError(value) from None
 
 
 _IMMUTABLE = (tuple, ToolProviderResult)
@@ -100,13 +116,12 @@ _IMMUTABLE = (tuple, ToolProviderResult)
 class ToolLane:
     """The tool providers of one view and the ordered result of the last assembly."""
 
-    __slots__ = ("_given", "_known", "_ordered", "_providers", "_results", "_schemas", "entries", "names")
+    __slots__ = ("_given", "_known", "_ordered", "_providers", "_schemas", "entries", "names")
 
     def __init__(self, entries: list[ToolEntry]) -> None:
         self.entries = tuple(entries)
         self._providers = tuple(entry.provider for entry in entries)
         self._given: list[Any] | None = None
-        self._results: list[Any] | None = None
         self._schemas: list[ToolSchema] = []
         self._known: frozenset[str] = frozenset()
         self._ordered: list[ToolSchema] | None = []
@@ -121,10 +136,9 @@ class ToolLane:
         """
         calls = iter(self._providers)
         try:
-            given = [provider(context) for provider in calls]
-            if given == self._given:
-                return
-            results = [_listed(result) for result in given]
+            given = [
+                result if type(result := provider(context)) in _IMMUTABLE else _as_tuple(result) for provider in calls
+            ]
         except Exception as error:
             entry = self.entries[len(self._providers) - operator.length_hint(calls) - 1]
             if isinstance(error, ProviderContractError) and error.plugin is None:
@@ -132,20 +146,19 @@ class ToolLane:
                     setattr(error, name, fact)
             note_provider(error, entry.kind, entry.name, entry.origin, entry.layer)
             raise
-        # Only what the providers cannot change later may be recognised by itself the next time.
-        self._given = given if all(type(result) in _IMMUTABLE for result in given) else None
-        if results == self._results:
+        if given == self._given:
             return
         schemas: list[ToolSchema] = []
         known: set[str] = set()
         previous = self._by_source()
-        for entry, (listed, names) in zip(self.entries, results, strict=True):
-            for schema in listed:
+        for entry, result in zip(self.entries, given, strict=True):
+            for schema in _schemas_of(result):
                 source, own = previous.get((entry, getattr(schema, "name", None)), (None, None))
                 schemas.append(own if own is not None and source == schema else _owned(schema, entry))
-            known.update(names)
+            if type(result) is ToolProviderResult:
+                known.update(result.known_names)
         known.update(schema.name for schema in schemas)
-        self._results, self._schemas, self._known = results, schemas, frozenset(known)
+        self._given, self._schemas, self._known = given, schemas, frozenset(known)
         self.names = frozenset(schema.name for schema in schemas)
         self._ordered = None
 
@@ -154,8 +167,8 @@ class ToolLane:
         own = iter(self._schemas)
         return {
             (entry, source.name): (source, next(own))
-            for entry, (listed, _) in zip(self.entries, self._results or (), strict=False)
-            for source in listed
+            for entry, result in zip(self.entries, self._given or (), strict=False)
+            for source in _schemas_of(result)
         }
 
     def ordered(self, order: tuple[str, ...] | None, scope: str) -> Lane:
@@ -169,12 +182,15 @@ class ToolLane:
         return ToolSchemaLane(self._ordered)
 
 
-def _listed(result: object) -> tuple[tuple[ToolSchema, ...], tuple[str, ...]]:
-    """A provider's result as a tuple, which the provider cannot change later, and the further known names."""
-    if type(result) is ToolProviderResult:
-        return result.schemas, result.known_names
+def _schemas_of(result: Any) -> tuple[ToolSchema, ...]:
+    schemas: tuple[ToolSchema, ...] = result.schemas if type(result) is ToolProviderResult else result
+    return schemas
+
+
+def _as_tuple(result: object) -> tuple[ToolSchema, ...]:
+    """A provider's result as a tuple, which the provider cannot change later."""
     if isinstance(result, Iterable) and not isinstance(result, (str, bytes, dict)):
-        return tuple(result), ()
+        return tuple(result)
     if inspect.iscoroutine(result):
         result.close()
     raise ProviderContractError(

@@ -129,7 +129,8 @@ class ScopedPrompt:
         if provider is not None:
             check_provider(provider, kind, name, origin)
         else:
-            entry.made(as_text(text, kind, name, origin))
+            entry.fixed = as_text(text, kind, name, origin)
+            entry.made(entry.fixed)
         return self._registry.file(self.scope, self._owner, f"{kind}s", entry)
 
     def suppress_runtime_context(self) -> Handle:
