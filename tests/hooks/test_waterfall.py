@@ -415,3 +415,29 @@ async def test_asking_for_the_listeners_of_an_unknown_hook_says_which_there_are(
     with pytest.raises(Exception, match="no hook called") as caught:
         harness.listeners("agent_prestep")
     assert "agent_pre_step" in caught.value.known  # type: ignore[attr-defined]
+
+
+@pytest.mark.spec("UC-25")
+@pytest.mark.parametrize("first", [0, 1])
+async def test_observers_come_and_go_in_any_order(harness: Harness, first: int) -> None:
+    counts = {"a": 0, "b": 0}
+
+    def observer(name: str) -> Any:
+        class Observer:
+            @hookimpl
+            def system_prompt_change(self) -> None:
+                counts[name] += 1
+
+        return Observer()
+
+    async with harness:
+        activations = [await harness.install(observer("a")), await harness.install(observer("b"))]
+        harness.root.prompt.section("one", "x", order=1)
+        assert counts == {"a": 1, "b": 1}
+        await activations[first].aclose()
+        harness.root.prompt.section("two", "x", order=1)
+        assert counts == ({"a": 1, "b": 2} if first == 0 else {"a": 2, "b": 1})
+        await activations[1 - first].aclose()
+        before = dict(counts)
+        harness.root.prompt.section("three", "x", order=1)
+        assert counts == before
