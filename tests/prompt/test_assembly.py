@@ -420,7 +420,7 @@ async def test_an_assembly_in_flight_does_not_see_later_changes(harness: Harness
         assert [s.name for s in (await harness.assemble()).sections if s.text] == ["new"]
 
 
-@pytest.mark.spec("ASM-28", "ASM-25", "UC-26")
+@pytest.mark.spec("ASM-28", "ASM-25", "UC-26", "X-05")
 @pytest.mark.parametrize("kind", ["section", "context", "variable", "tools"])
 @pytest.mark.parametrize("scoped", [False, True])
 async def test_a_raising_provider_stops_the_assembly_with_its_own_exception(
