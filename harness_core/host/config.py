@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_origin
 
 import attrs
 import cattrs
+from cattrs.cols import list_structure_factory
 from cattrs.errors import BaseValidationError, ForbiddenExtraKeysError, StructureHandlerNotFoundError
 from cattrs.strategies import configure_union_passthrough
 
@@ -44,6 +45,22 @@ def _strict(kind: type) -> Any:
     return structure
 
 
+def _is_list(kind: Any) -> bool:
+    return kind is list or get_origin(kind) is list
+
+
+def _list(kind: Any, converter: cattrs.BaseConverter) -> Any:
+    """Lists from lists alone: a text would become a list of its characters."""
+    structured = list_structure_factory(kind, converter)
+
+    def structure(value: object, _: object) -> object:
+        if not isinstance(value, (list, tuple)):
+            raise TypeError(f"expected a list, got {_kind_of(value)}")
+        return structured(value, kind)
+
+    return structure
+
+
 _WORDS = {str: "a string", int: "an integer", float: "a number", bool: "true or false"}
 
 
@@ -57,6 +74,7 @@ def config_converter() -> cattrs.Converter:
     converter = cattrs.Converter(forbid_extra_keys=True, detailed_validation=True)
     for kind in (str, int, float, bool):
         converter.register_structure_hook(kind, _strict(kind))
+    converter.register_structure_hook_factory(_is_list, _list)
     configure_union_passthrough(str | int | float | bool | None, converter)
     return converter
 

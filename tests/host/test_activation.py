@@ -339,6 +339,7 @@ class Configured:
         ({"limits": {"low": 1.5}}, "limits.low"),
         ({"limits": {"hihg": 1}}, "limits.hihg"),
         ({"tags": ["a", 2]}, "tags[1]"),
+        ({"tags": "abc"}, "tags"),
         ({"limits": []}, "limits"),
     ],
 )
