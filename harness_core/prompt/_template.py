@@ -7,7 +7,7 @@ stops at it and keeps it beside what came before.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, NoReturn
 
@@ -82,8 +82,10 @@ def parse(text: str) -> Parsed:
     return Parsed((*pieces, text[done:]), tuple(offsets))
 
 
-def substitute(text: str, variables: Mapping[str, str | None], place: Place) -> str:
+def substitute(text: str, variables: Mapping[str, str | None], place: Callable[[], Place]) -> str:
     """The text with its references replaced; values are inserted as they are and never scanned (RND-10).
+
+    ``place`` says what is being rendered; it is asked only for an error.
 
     Raises:
         MalformedReferenceError, UnknownVariableError, ValuelessVariableError: the first fault from the left.
@@ -97,10 +99,10 @@ def substitute(text: str, variables: Mapping[str, str | None], place: Place) -> 
         name = pieces[index]
         value = variables.get(name)
         if value is None:
-            _refuse_name(text, parsed.offsets[index // 2], name, variables, place)
+            _refuse_name(text, parsed.offsets[index // 2], name, variables, place())
         filled[index] = value
     if parsed.fault is not None:
-        _refuse_fault(text, parsed.fault, place)
+        _refuse_fault(text, parsed.fault, place())
     return "".join(filled)
 
 

@@ -6,14 +6,14 @@ still the same ones, the last text is returned again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, cast
 
 import attrs
 
 from harness_core.errors import RenderError
 from harness_core.prompt._lanes import writer_of
-from harness_core.prompt._template import Place, substitute
+from harness_core.prompt._template import Place, parse, substitute
 from harness_core.prompt.records import Literal
 from harness_core.scopes import Origin
 
@@ -60,13 +60,45 @@ class RenderedPart:
 class _LaneMemo:
     """The last successful render of one lane: what it was made of, and what came out."""
 
-    __slots__ = ("parts", "records", "text", "variables")
+    __slots__ = ("parts", "records", "rendered", "text", "variables")
 
     def __init__(self) -> None:
         self.records: list[Any] | None = None
         self.variables: dict[str, str | None] = {}
+        self.rendered: list[RenderedPart | None] = []
+        """For each record its part, or None where it rendered to nothing."""
         self.parts: tuple[RenderedPart, ...] = ()
         self.text = ""
+
+    def reusable(self, variables: dict[str, str | None]) -> Callable[[Any], tuple[RenderedPart | None] | None]:
+        """Finds the part that a record already has, where no variable that it refers to has changed."""
+        if self.records is None:
+            return lambda _: None
+        known = {id(record): (part,) for record, part in zip(self.records, self.rendered, strict=True)}
+        if self.variables == variables:
+            return lambda record: known.get(id(record))
+        old = self.variables
+        changed = {name for name in variables.keys() | old.keys() if variables.get(name, _ABSENT) != old.get(name, _ABSENT)}
+
+        def find(record: Any) -> tuple[RenderedPart | None] | None:
+            found = known.get(id(record))
+            return found if found is not None and changed.isdisjoint(_references(record)) else None
+
+        return find
+
+
+_ABSENT = object()
+
+
+def _references(record: Any) -> Iterable[str]:
+    """The variables that a record's text refers to."""
+    text = record.text
+    if not getattr(record, "interpolate", True):
+        return ()
+    if type(text) is str:
+        return parse(text).names if "{{" in text else ()
+    parts = text if isinstance(text, tuple) else (text,)
+    return [name for part in parts if isinstance(part, str) for name in parse(part).names]
 
 
 class RenderMemo:
@@ -121,32 +153,37 @@ def _render(assembly: _AssemblyShaped, lane: str) -> _LaneMemo:
     if memo.records == records and memo.variables == variables:
         return memo
     kind = "section" if lane == "sections" else "context"
-    parts: list[RenderedPart] = []
+    reusable = memo.reusable(variables)
+    rendered: list[RenderedPart | None] = []
     for record in records:
+        kept = reusable(record)
+        if kept is not None:
+            rendered.append(kept[0])
+            continue
         try:
             text = _text_of(record, variables, kind)
         except RenderError as error:
             _name_writer(error, assembly, records, record)
             raise
-        if text:
-            order, origin = getattr(record, "order", 0), getattr(record, "origin", None)
-            parts.append(RenderedPart(record.name, text, order=order, origin=origin))
+        order, origin = getattr(record, "order", 0), getattr(record, "origin", None)
+        rendered.append(RenderedPart(record.name, text, order=order, origin=origin) if text else None)
+    parts = [part for part in rendered if part is not None]
     # Only a whole success is kept: a failing render must fail again.
-    memo.parts = tuple(parts)
+    memo.rendered, memo.parts = rendered, tuple(parts)
     memo.text = _SEPARATOR.join([part.text for part in parts]) if kind == "section" else join_context_sections(parts)
     memo.records, memo.variables = list(records), dict(variables)
     return memo
 
 
 def _text_of(record: Any, variables: dict[str, str | None], kind: str) -> str:
+    def place() -> Place:
+        return Place(kind=kind, entry=record.name, origin=getattr(record, "origin", None))
+
     text = record.text
     verbatim = not getattr(record, "interpolate", True)
     if type(text) is str:
-        if verbatim or "{{" not in text:
-            return text
-        return substitute(text, variables, Place(kind=kind, entry=record.name, origin=getattr(record, "origin", None)))
+        return text if verbatim or "{{" not in text else substitute(text, variables, place)
     parts: Sequence[str | Literal] = text if isinstance(text, tuple) else (text,)
-    place = Place(kind=kind, entry=record.name, origin=getattr(record, "origin", None))
     return "".join(
         part.text if isinstance(part, Literal) else part if verbatim else substitute(part, variables, place)
         for part in parts
