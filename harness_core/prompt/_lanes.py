@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self, SupportsIndex
 
 from harness_core.errors import AssemblyContentError
 
-__all__ = ["VARIABLE_NAME", "Edit", "Lane", "VariableMap", "writer_of"]
+__all__ = ["VARIABLE_NAME", "Edit", "Lane", "VariableMap", "author_of", "writer_of"]
 
 VARIABLE_NAME = re.compile(r"[a-z][a-z0-9_]*", re.ASCII)
 """What a reference can spell; always used with ``fullmatch`` (REG-08)."""
@@ -130,19 +130,37 @@ class Lane(list[Any]):
 
 def writer_of(lane: object, record: object, listeners: Iterable[Any]) -> Any:
     """The listener whose code put ``record`` into the lane, if one did."""
-    if not isinstance(lane, Lane):
-        return None
-    by_code = {getattr(listener.function, "__code__", None): listener for listener in listeners}
-    for edit in reversed(lane.edits):
-        if any(added is record for added in edit.added):
-            return next((by_code[code] for code, _ in edit.stack if code in by_code), None)
+    if isinstance(lane, Lane):
+        for edit in reversed(lane.edits):
+            if any(added is record for added in edit.added):
+                author = author_of(edit, listeners)
+                return author[0] if author is not None else None
     return None
+
+
+def author_of(edit: Edit, listeners: Iterable[Any]) -> tuple[Any, int] | None:
+    """The listener whose code made the change, and the line of it that was running; None where it was none of them."""
+    by_code = {getattr(listener.function, "__code__", None): listener for listener in listeners}
+    return next(((by_code[code], line) for code, line in edit.stack if code in by_code), None)
 
 
 class VariableMap(dict[str, Any]):
     """The variables of an assembly: legal names to text, or to None for "no value"; checked where they are set."""
 
-    __slots__ = ()
+    __slots__ = ("_edits",)
+    _edits: dict[str, Edit]
+
+    @property
+    def edits(self) -> dict[str, Edit]:
+        """The last change of each name that was changed; empty for a map that nobody touched."""
+        return getattr(self, "_edits", {})
+
+    def _note(self, name: str) -> None:
+        edit = Edit((name,), 3)
+        try:
+            self._edits[name] = edit
+        except AttributeError:
+            self._edits = {name: edit}
 
     @classmethod
     def of(cls, values: object) -> VariableMap:
@@ -169,7 +187,16 @@ class VariableMap(dict[str, Any]):
                 kind="variable",
                 entry=name,
             )
+        self._note(name)
         super().__setitem__(name, value)
+
+    def __delitem__(self, name: str) -> None:
+        self._note(name)
+        super().__delitem__(name)
+
+    def pop(self, name: str, *default: Any) -> Any:
+        self._note(name)
+        return super().pop(name, *default)
 
     def update(self, *args: Any, **kwargs: Any) -> None:
         for name, value in dict(*args, **kwargs).items():

@@ -54,6 +54,11 @@ class TextLane:
         self._providers = tuple(self._provider(entries[i]) for i in self._positions)
         self._texts: list[Text] | None = None
 
+    @property
+    def records(self) -> list[Section | ContextEntry | None]:
+        """The records of the last evaluation; the list is replaced, never changed."""
+        return self._records
+
     def _provider(self, entry: TextEntry) -> Callable[[AssembleContext], Any]:
         """The entry's provider, silent while none of the tools that it is bound to can be seen."""
         provider = entry.provider
@@ -127,6 +132,11 @@ class ToolLane:
         self._ordered: list[ToolSchema] | None = []
         self.names: frozenset[str] = frozenset()
         """The names that are visible as of the last collection."""
+
+    @property
+    def records(self) -> list[ToolSchema]:
+        """The schemas as they were last put in order; the list is replaced, never changed."""
+        return self._ordered or []
 
     def collect(self, context: AssembleContext) -> None:
         """Call every provider once and take their schemas (TOOL-12).

@@ -49,6 +49,8 @@ async def assemble(
         WaterfallError: a listener broke the contract.
         Exception: what a provider or listener raised, with a note that names it.
     """
+    if registry.watch is not None:
+        return await registry.watch(dispatch, context)
     if context is None or isinstance(context, ScopeNode):
         context = _bare_context(context if context is not None else registry.root)
     elif not isinstance(context, AssembleContext):
@@ -57,7 +59,7 @@ async def assemble(
 
     first = registry.view(scope)
     suppressed = first.suppressed
-    variables = _evaluate_variables(registry, scope, first, context)
+    values = _evaluate_variables(registry, scope, first, context)
     view = registry.view(scope)  # what a variable provider registered counts from here on (ASM-07)
     view.tools.collect(context)
     _refuse_several_complete(view)
@@ -68,13 +70,15 @@ async def assemble(
     chain = dispatch.chain(scope) if dispatch is not None else None
     listeners = chain.listeners if chain is not None else ()
     assembly = _traced(PromptAssembly.__new__(PromptAssembly), view, listeners)
-    _fill(assembly, sections, contexts, tools, variables)
+    _fill(assembly, sections, contexts, tools, VariableMap(values))
     complete = _complete_record(view, sections) if view.complete else None
     if chain is not None:
         base = assembly
+        given = (view.sections.records, view.contexts.records, view.tools.records, values)
         assembly = await chain.run(base, context, _identity)
         if assembly is not base:
             _traced(assembly, view, listeners)
+        _put(assembly, "_given", given)
         if registry.settings.invariants:
             _check_names(assembly)
     if complete is not None:
@@ -99,7 +103,7 @@ def _identity(assembly: PromptAssembly) -> PromptAssembly:
 
 def _evaluate_variables(
     registry: PromptRegistry, scope: ScopeNode, view: View, context: AssembleContext
-) -> VariableMap:
+) -> dict[str, str | None]:
     """Run every provider of the chain, the global layer first; each result overwrites (SCOPE-13, ASM-04)."""
     values: dict[str, str | None] = {}
     generation = registry.generation
@@ -111,7 +115,7 @@ def _evaluate_variables(
             if registry.generation != generation:
                 break
         else:
-            return VariableMap(values)
+            return values
     except Exception as error:
         assert entry is not None
         note_provider(error, entry.kind, entry.name, entry.origin, entry.layer)
@@ -126,7 +130,7 @@ def _evaluate_live(
     last: VariableEntry,
     context: AssembleContext,
     values: dict[str, str | None],
-) -> VariableMap:
+) -> dict[str, str | None]:
     """Go on after ``last``, whose provider changed the registry: look every entry up when it is due (ASM-05, ASM-06)."""
     budget = _MAX_EVALUATIONS
     for entry in _live_entries(registry, scope, view, last):
@@ -147,7 +151,7 @@ def _evaluate_live(
         except Exception as error:
             note_provider(error, entry.kind, entry.name, entry.origin, entry.layer)
             raise
-    return VariableMap(values)
+    return values
 
 
 def _live_entries(
@@ -209,6 +213,7 @@ def _with(assembly: PromptAssembly, **lanes: Any) -> PromptAssembly:
     changed = attrs.evolve(assembly, **lanes)
     _put(changed, "_memo", assembly._memo)
     _put(changed, "_listeners", assembly._listeners)
+    _put(changed, "_given", getattr(assembly, "_given", None))
     return changed
 
 

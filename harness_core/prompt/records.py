@@ -254,6 +254,8 @@ class PromptAssembly:
     """What render.py may reuse from the last assembly of the same view."""
     _listeners: Any = attrs.field(default=(), init=False, eq=False, repr=False)
     """The listeners that this assembly went through, so that an error can name the one behind a change."""
+    _given: Any = attrs.field(default=None, init=False, eq=False, repr=False)
+    """What the listeners were given: the records of each list and the variables, as the providers had them."""
 
     def section(self, name: str) -> Section | None:
         """The first section of that name."""

@@ -7,7 +7,7 @@ neither plugins nor hooks: whoever wants notices gives it the functions to call.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any, cast
 
@@ -52,6 +52,8 @@ class PromptRegistry:
         self.subscribers = subscribers
         self.generation = 0
         """Moves with every change of any layer."""
+        self.watch: Callable[[Any, Any], Awaitable[Any]] | None = None
+        """Carries assemblies out in the place of `assemble` while somebody watches them."""
         self._overrides: Overrides = {}
         self._serial = 0
         self._layers: dict[ScopeNode, Layer] = {}
