@@ -14,12 +14,8 @@ import anyio.abc
 import attrs
 import pytest
 from harness_openai import OPENAI, ChatCompletions, CompatibleEndpoint, Dialect
-from hypothesis import HealthCheck, settings
 
 from harness_core.models import CallConfig, Chunk, ModelRequest, RequestHeader, ToolSchema, UserMessage
-
-settings.register_profile("default", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("default")
 
 
 @attrs.frozen

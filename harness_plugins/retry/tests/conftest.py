@@ -9,14 +9,10 @@ from typing import Any
 import attrs
 import pytest
 from harness_retry import RetryRequests
-from hypothesis import HealthCheck, settings
 
 from harness_core.agent import Agent
 from harness_core.host import AgentSettings, Harness
 from harness_core.models import CallConfig, ScriptedModel
-
-settings.register_profile("default", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("default")
 
 
 @attrs.define
