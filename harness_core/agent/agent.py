@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from contextvars import ContextVar
 from enum import Enum
+from typing import TYPE_CHECKING
 
 import anyio
 import attrs
@@ -20,7 +21,6 @@ from harness_core.agent.surroundings import Surroundings, log
 from harness_core.agent.turn import Turn
 from harness_core.errors import HarnessError
 from harness_core.models import AssistantMessage, CallConfig, FailureFacts, UserMessage
-from harness_core.scopes import ScopeNode
 from harness_core.session import (
     AbortCause,
     Event,
@@ -32,6 +32,9 @@ from harness_core.session import (
     UserMessageLogged,
     closers,
 )
+
+if TYPE_CHECKING:
+    from harness_core.host import Scope
 
 __all__ = ["Agent", "AgentStatus", "TurnResult"]
 
@@ -68,7 +71,7 @@ class TurnResult:
 class _Waiter:
     done: anyio.Event = attrs.field(factory=anyio.Event)
     result: TurnResult | None = None
-    error: HarnessError | None = None
+    error: Exception | None = None
 
 
 class Agent:
@@ -77,7 +80,7 @@ class Agent:
     def __init__(
         self,
         session: Session,
-        scope: ScopeNode,
+        scope: Scope,
         surroundings: Surroundings,
         config: CallConfig | None = None,
         default: CallConfig | None = None,
@@ -160,8 +163,8 @@ class Agent:
         self._waiters[message.id] = waiter
         try:
             await waiter.done.wait()
-        except anyio.get_cancelled_exc_class():
-            if not self.inbox.remove(message.id):
+        except BaseException:  # cancelled, or interrupted from the keyboard
+            if not (self.disposing or self.inbox.remove(message.id)):
                 self.cancel(keep_queue=True)
             raise
         finally:
@@ -288,7 +291,7 @@ class Agent:
                 end = await turn.run()
             finally:
                 self._turn = None
-        except HarnessError as error:
+        except Exception as error:  # reported: whatever it is, it must not end the other agents' tasks
             log.error("Agent %r could not begin a turn.", self.id, exc_info=error)
             self._fail_waiters(error)
             return False
@@ -299,7 +302,7 @@ class Agent:
             return bool(self._waiters) and self.inbox.wants_turn
         return self.inbox.wants_turn
 
-    def _fail_waiters(self, error: HarnessError) -> None:
+    def _fail_waiters(self, error: Exception) -> None:
         for waiter in self._waiters.values():
             waiter.error = error
             waiter.done.set()

@@ -17,7 +17,7 @@ from harness_core.agent.runtime_context import RuntimeContext
 from harness_core.agent.surroundings import Surroundings
 from harness_core.hooks import Reject
 from harness_core.models import ToolSchema, UserMessage
-from harness_core.prompt import AssembleContext, render_parts, render_prompt
+from harness_core.prompt import AssembleContext, render_prompt
 from harness_core.scopes import ScopeNode
 from harness_core.session import Session
 
@@ -85,5 +85,5 @@ async def prepare_step(
         system=render_prompt(assembly),
         tools=tuple(assembly.tools),
         messages=proposal.decision.messages,
-        provenance=freeze_object(provenance(render_parts(assembly), assembly.tools)),
+        provenance=freeze_object(provenance(surroundings, scope, assembly)),
     )

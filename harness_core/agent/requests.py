@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Mapping
 from typing import TYPE_CHECKING, Any
 
-import anyio
 import attrs
 
 from harness_core._text import quoted_list
@@ -31,11 +30,12 @@ from harness_core.models import (
     ToolSchema,
     Usage,
 )
-from harness_core.prompt import PromptAssembly, render_parts
+from harness_core.prompt import PromptAssembly
 from harness_core.session import (
     APPEND,
     AssistantChunk,
     AssistantMessageLogged,
+    Event,
     HeaderWritten,
     RequestContext,
     RequestDispatch,
@@ -177,7 +177,7 @@ class Requests:
         header = RequestHeader(config=resolved.config, supplied=resolved.supplied, system=system, tools=assembly.tools)
         reason = due(session.header, header, first_of_loop=self._first_of_loop)
         if reason is not None:
-            origins = provenance(render_parts(assembly), assembly.tools)
+            origins = provenance(self._agent.surroundings, self._agent.scope, assembly)
             session.append(HeaderWritten(header=header, reason=reason, provenance=origins))
         self._first_of_loop = False
         self._chosen = _NOTHING
@@ -197,14 +197,11 @@ class Requests:
         session = agent.session
         request: ModelRequest = session.request()
         assembler = ChunkAssembler()
-        visible: list[int] = []
         try:
             async with entry.adapter.stream(request) as chunks:
                 try:
                     async for chunk in chunks:
-                        event = session.append(AssistantChunk(turn=turn, step=step, chunk=chunk))
-                        if isinstance(chunk, (TextDelta, ReasoningDelta)):
-                            visible.append(event.seq)
+                        session.append(AssistantChunk(turn=turn, step=step, chunk=chunk))
                         assembler.add(chunk)
                         if assembler.finish is not None:
                             break
@@ -212,8 +209,9 @@ class Requests:
                     if isinstance(chunks, AsyncGenerator):
                         await chunks.aclose()
             await agent.go_on()
-        except anyio.get_cancelled_exc_class():
-            self._keep_visible(assembler, visible, turn, step)
+        except BaseException as error:
+            if not isinstance(error, Exception):  # cancelled, or interrupted from the keyboard
+                self._keep_visible(turn, step)
             raise
         if assembler.finish is None:
             facts = FailureFacts(
@@ -225,20 +223,26 @@ class Requests:
             return Finish("error", facts), assembler
         return assembler.finish, assembler
 
-    def _keep_visible(self, assembler: ChunkAssembler, chunks: list[int], turn: int, step: int) -> None:
-        """What the user saw stays in the conversation (CANCEL-02)."""
-        if assembler.has_visible:
-            self._agent.log_while_ending(
-                AssistantMessageLogged(
-                    turn=turn,
-                    step=step,
-                    message=assembler.message(tool_calls=False),
-                    usage=assembler.usage,
-                    interrupted=True,
-                    chunks=chunks,
-                ),
-                APPEND,
+    def _keep_visible(self, turn: int, step: int) -> None:
+        """What the user saw stays in the conversation (CANCEL-02): what is logged of this attempt, and no more."""
+        events: list[Event] = []
+        for event in reversed(self._agent.session.events):
+            if isinstance(event.data, RequestDispatch):
+                break
+            events.append(event)
+        seen = ChunkAssembler()
+        numbers: list[int] = []
+        for event in reversed(events):
+            if isinstance(event.data, AssistantChunk):
+                seen.add(event.data.chunk)
+                if isinstance(event.data.chunk, (TextDelta, ReasoningDelta)):
+                    numbers.append(event.seq)
+        if seen.has_visible:
+            message = seen.message(tool_calls=False)
+            interrupted = AssistantMessageLogged(
+                turn=turn, step=step, message=message, usage=seen.usage, interrupted=True, chunks=numbers
             )
+            self._agent.log_while_ending(interrupted, APPEND)
 
     def _conclude(self, turn: int, step: int, finish: Finish, assembler: ChunkAssembler) -> Answer:
         cut_off = finish.reason == "max-tokens"

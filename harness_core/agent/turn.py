@@ -96,11 +96,17 @@ class Turn:
         except Exception as error:
             end = TurnEnd(turn=self.number, reason="error", failure=failure_of(error))
             self._report(error)
-        except BaseException:
-            self.cancel("disposed" if self.agent.disposing else "parent")
+        except BaseException as error:
+            self.cancel(self._cause_outside(error))
             self._end(None)
             raise
         return self._end(end)
+
+    def _cause_outside(self, error: BaseException) -> AbortCause:
+        """Nobody asked this turn to stop: the keyboard did, or whatever is around the harness."""
+        if isinstance(error, KeyboardInterrupt):
+            return "user"
+        return "disposed" if self.agent.disposing else "parent"
 
     def _report(self, error: Exception) -> None:
         if self._cancellation is None:

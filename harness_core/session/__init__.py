@@ -45,7 +45,7 @@ from harness_core.session.events import (
     TurnStart,
     UserMessageLogged,
 )
-from harness_core.session.file_store import FileStore
+from harness_core.session.file_store import FileStore, read_log_file
 from harness_core.session.fork import seed_events
 from harness_core.session.listing import SessionSummary, list_sessions
 from harness_core.session.log import Durability, Observation, Session
@@ -75,6 +75,6 @@ __all__ = [
     "StepEnd", "StepStart", "StoreError", "StoredLog", "Surface", "SurfaceAppend", "SurfaceError", "SurfaceOperation",
     "SurfaceReplace", "ToolCallStarted", "ToolResultLogged", "TurnEnd", "TurnReason", "TurnStart", "UserMessageLogged",
     "Verification", "check_request", "closers", "event_to_json", "header_digest", "list_sessions", "random_id",
-    "read_lines", "read_log", "rebuild_requests", "replay_inbox", "request_digest", "seed_events", "system_clock",
+    "read_lines", "read_log", "read_log_file", "rebuild_requests", "replay_inbox", "request_digest", "seed_events", "system_clock",
     "tool_digest", "verify",
 ]  # fmt: skip

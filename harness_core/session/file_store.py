@@ -21,9 +21,10 @@ from harness_core.session.errors import (
     SessionNotFoundError,
     StoreError,
 )
+from harness_core.session.reading import LogContents, read_lines
 from harness_core.session.store import LogWriter, StoredLog
 
-__all__ = ["FileStore"]
+__all__ = ["FileStore", "read_log_file"]
 
 _SUFFIX = ".jsonl"
 _HEAD = 64 * 1024
@@ -247,6 +248,21 @@ class FileStore:
             path.unlink(missing_ok=True)
         except OSError as error:
             _fail("delete", path, error, session_id)
+
+
+def read_log_file(path: str | os.PathLike[str]) -> LogContents:
+    """The log in a file, wherever it lies; nothing is locked, repaired or changed.
+
+    Raises:
+        StoreError: the file cannot be read.
+        LogFormatError, LogDamagedError: it is no log of this version, or it is damaged.
+    """
+    place = Path(path)
+    try:
+        stored = _parted(place.read_bytes(), place)
+    except OSError as error:
+        _fail("read", place, error, None)
+    return read_lines(stored.lines, where=stored.where, torn=stored.torn)
 
 
 def _parted(content: bytes, path: Path) -> StoredLog:

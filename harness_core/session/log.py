@@ -261,13 +261,21 @@ class Session:
         if writer is None:
             raise SessionClosedError(f"The session {self.id!r} is closed; nothing can be appended.", session=self.id)
         self._check(data, surface)
-        seq = len(self._events)
-        writer.append(self._codec.encode(seq, time_ms, data, surface))
-        self._unsynced = True
-        if self._durability == "event":
-            self._sync_event(writer)
-        event = Event(seq, time_ms, data, surface)
-        self._take(event)
+        event = Event(len(self._events), time_ms, data, surface)
+        line = self._codec.encode(event.seq, time_ms, data, surface)
+        try:
+            writer.append(line)
+            self._unsynced = True
+            if self._durability == "event":
+                self._sync_event(writer)
+            self._take(event)
+        except Exception:
+            raise
+        except BaseException:
+            # Ctrl-C may strike between the writing and the taking. A second line of the same number would be damage, so
+            # this is the last one; whoever resumes the log finds out whether it was written.
+            self.close()
+            raise
         return event
 
     def _sync_event(self, writer: LogWriter) -> None:

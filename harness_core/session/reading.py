@@ -38,10 +38,10 @@ def read_log(store: SessionStore, session_id: str) -> LogContents:
         SessionNotFoundError, LogFormatError, LogDamagedError, StoreError
     """
     stored = store.read(session_id)
-    return attrs.evolve(read_lines(stored.lines, where=stored.where), torn=stored.torn)
+    return read_lines(stored.lines, where=stored.where, torn=stored.torn)
 
 
-def read_lines(lines: Iterable[bytes], *, where: str, codec: LogCodec | None = None) -> LogContents:
+def read_lines(lines: Iterable[bytes], *, where: str, codec: LogCodec | None = None, torn: bytes = b"") -> LogContents:
     """The events of a log's lines, each with its newline.
 
     Raises:
@@ -74,7 +74,7 @@ def read_lines(lines: Iterable[bytes], *, where: str, codec: LogCodec | None = N
         surface.apply(event)
         events.append(event)
         offset += len(line)
-    return LogContents(info, Prefix(events), surface)
+    return LogContents(info, Prefix(events), surface, torn)
 
 
 def _damaged(where: str, line: int, offset: int, error: Exception, session: str | None = None) -> NoReturn:

@@ -203,3 +203,22 @@ def test_an_event_that_could_not_be_synced_is_not_shown_and_ends_the_session() -
     assert (len(session.events), session.closed) == (1, True)
     resumed = Session.resume("s", store=store)
     assert len(resumed.events) == 2
+
+
+def test_an_interrupt_between_writing_and_showing_leaves_no_second_line_of_that_number() -> None:
+    store = Watched()
+    session = Session.create("s", cwd="/", store=store)
+    session.append(note(0))
+    plain = session._writer.append  # type: ignore[union-attr]
+
+    def interrupted(line: bytes) -> None:
+        plain(line)
+        raise KeyboardInterrupt
+
+    session._writer.append = interrupted  # type: ignore[method-assign, union-attr]
+    with pytest.raises(KeyboardInterrupt):
+        session.append(note(1))
+    with pytest.raises(SessionClosedError):
+        session.append(note(1))
+    resumed = Session.resume("s", store=store)
+    assert [event.data for event in resumed.events] == [note(0), note(1)]

@@ -15,9 +15,11 @@ from harness_core.session import (
     LogFormatError,
     PluginRecord,
     Session,
+    StoreError,
     TurnStart,
     list_sessions,
     read_log,
+    read_log_file,
 )
 
 
@@ -148,3 +150,12 @@ def test_sessions_are_listed_by_their_last_use_with_what_the_person_said_first(s
     assert (a.id, a.cwd, a.created_at_ms, a.last_at_ms) == ("a", "/a", 10, 50)
     assert a.title == "Do it " + "x" * 73 + "…"
     assert (b.id, b.title, b.created_at_ms, b.last_at_ms) == ("b", "", 20, 20)
+
+
+def test_a_log_can_be_read_wherever_its_file_lies(path: Path, store: FileStore, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere.log"
+    elsewhere.write_bytes(path.read_bytes() + b"torn")
+    contents = read_log_file(elsewhere)
+    assert (list(contents.events), contents.torn) == (list(read_log(store, "s1").events), b"torn")
+    with pytest.raises(StoreError, match="Cannot read"):
+        read_log_file(tmp_path / "nowhere")
