@@ -17,7 +17,7 @@ from harness_core.prompt._entries import SuppressorEntry, TextEntry, ToolEntry, 
 from harness_core.prompt._layers import Layer
 from harness_core.prompt._placement import Overrides
 from harness_core.prompt._view import View
-from harness_core.prompt.records import origin_facts
+from harness_core.prompt.records import PromptAssembly, origin_facts
 from harness_core.prompt.registrar import ScopedPrompt
 from harness_core.prompt.settings import (
     IDENTITY_ORDER,
@@ -52,7 +52,7 @@ class PromptRegistry:
         self.subscribers = subscribers
         self.generation = 0
         """Moves with every change of any layer."""
-        self.watch: Callable[[Any, Any], Awaitable[Any]] | None = None
+        self.watch: Callable[[Any, Any], Awaitable[PromptAssembly]] | None = None
         """Carries assemblies out in the place of `assemble` while somebody watches them."""
         self._overrides: Overrides = {}
         self._serial = 0

@@ -78,7 +78,9 @@ class _LaneMemo:
         if self.variables == variables:
             return lambda record: known.get(id(record))
         old = self.variables
-        changed = {name for name in variables.keys() | old.keys() if variables.get(name, _ABSENT) != old.get(name, _ABSENT)}
+        changed = {
+            name for name in variables.keys() | old.keys() if variables.get(name, _ABSENT) != old.get(name, _ABSENT)
+        }
 
         def find(record: Any) -> tuple[RenderedPart | None] | None:
             found = known.get(id(record))
