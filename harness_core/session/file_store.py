@@ -6,6 +6,7 @@ is taken back at once. The file's name is the session's id, percent-encoded wher
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 from collections.abc import Callable, Iterable, Sequence
@@ -158,7 +159,7 @@ class FileStore:
         writer.sync()
         _lock.acquire(descriptor, path, session_id)
         try:
-            os.link(draft, path)
+            _name(draft, path)
         except FileExistsError:
             raise self._exists(session_id, path) from None
         except OSError as error:
@@ -248,6 +249,19 @@ class FileStore:
             path.unlink(missing_ok=True)
         except OSError as error:
             _fail("delete", path, error, session_id)
+
+
+_NO_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS})
+
+
+def _name(draft: Path, path: Path) -> None:
+    """Give a finished draft its name, unless that is taken. Some file systems know no second names: there it is moved."""
+    try:
+        os.link(draft, path)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        os.rename(draft, path)
 
 
 def read_log_file(path: str | os.PathLike[str]) -> LogContents:

@@ -204,3 +204,18 @@ def test_files_are_closed_with_their_sessions(tmp_path: Path, clock: Callable[[]
             Session.create(f"s{number}", cwd="/", store=FileStore(tmp_path / "s0.jsonl"))
     if before:
         assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_file_system_without_hard_links_will_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_links(*_: object) -> None:
+        raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(os, "link", no_links)
+    store = FileStore(tmp_path)
+    session = Session.create("s1", cwd="/", store=store)
+    with pytest.raises(SessionLockedError):
+        Session.resume("s1", store=store)
+    session.append(note(0))
+    session.close()
+    assert [path.name for path in tmp_path.iterdir()] == ["s1.jsonl"]
+    assert len(read_log(store, "s1").events) == 1
