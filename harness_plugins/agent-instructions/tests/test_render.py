@@ -107,7 +107,9 @@ def test_a_remark_and_the_room_kept_for_it_let_the_same_files_fit(limit: int) ->
         assert texts.REPLACES in write(with_remark, select(with_remark))[0]
 
 
-HOSTILE = st.sampled_from([texts.CLOSE, "</ AGENT-instructions >", "< /agent-instructions", "é", "\U0001f600", "\n", "x"])
+HOSTILE = st.sampled_from(
+    [texts.CLOSE, "</ AGENT-instructions >", "< /agent-instructions", "é", "\U0001f600", "\n", "x"]
+)
 
 
 @given(

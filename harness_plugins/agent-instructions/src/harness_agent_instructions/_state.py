@@ -121,8 +121,15 @@ class View:
             identity = identity_in(message.source)
             if identity is not None:
                 self.identity = identity
+            # A full list begins with what it makes void: that leaves nothing to follow, where a deleted file may come back.
+            voiding = identity is not None
             for change in changes_in(message.source):
-                self._last.setdefault(change.key.directory, {})[change.key.name] = change
+                voiding = voiding and change.action == "remove"
+                names = self._last.setdefault(change.key.directory, {})
+                if voiding:
+                    names.pop(change.key.name, None)
+                else:
+                    names[change.key.name] = change
 
     def active(self, key: FileKey) -> Change | None:
         """The change by which a file is in force; None where it is not."""
@@ -135,13 +142,18 @@ class View:
 
     @property
     def directories(self) -> list[str | None]:
-        """The directories with a file in force."""
-        return [directory for directory in self._last if self.within(directory)]
+        """The directories with a file that is in force, or was until it was deleted."""
+        return [directory for directory, names in self._last.items() if names]
 
     @property
     def in_force(self) -> list[Change]:
         """The changes by which files are in force."""
         return [change for directory in self._last for change in self.within(directory)]
+
+    def agrees(self, other: View) -> bool:
+        """Is the same in force by both, however it came to be?"""
+        mine, theirs = ({change.key: change.digest for change in view.in_force} for view in (self, other))
+        return self.identity == other.identity and mine == theirs
 
     def with_messages(self, messages: Sequence[UserMessage]) -> View:
         """As it would be after these messages too."""

@@ -16,7 +16,7 @@ from harness_core import UserMessage
 from harness_core.agent import Agent, Inbox
 from harness_core.session import MessageTrail, Session
 
-__all__ = ["Talk", "ours", "put_in", "shown_in"]
+__all__ = ["Talk", "ours", "put_back", "put_in", "shown_in"]
 
 
 class Talk:
@@ -44,10 +44,10 @@ class Talk:
         view = self._ledger.view() if self._ledger is not None else View()
         return view.with_messages(ours(claimed))
 
-    def shows(self, message: UserMessage) -> bool:
-        """Does the model see a message of ours that says the same?"""
-        visible = self.trail.visible if self.trail is not None else ()
-        return any(payload(each) == payload(message) for each in visible)
+    def says(self, message: UserMessage, claimed: Sequence[UserMessage]) -> bool:
+        """Would a message of ours change nothing of what is in force? (An equal one that was revoked since is no reason.)"""
+        view = self.view(claimed)
+        return view.agrees(view.with_messages([message]))
 
     # --- touched directories ------------------------------------------------------------------------------------------
 
@@ -116,3 +116,11 @@ def put_in(inbox: Inbox, message: UserMessage | None) -> None:
     for each in waiting:
         if each is not kept:
             inbox.remove(each.id)
+
+
+def put_back(inbox: Inbox, messages: Iterable[UserMessage]) -> None:
+    """Let messages that were claimed wait again, at the head of the next step and in their order."""
+    said = [payload(each) for each in ours(inbox.next_step)]
+    for message in reversed(list(messages)):
+        if payload(message) not in said:
+            inbox.add("next-step", message, first=True)

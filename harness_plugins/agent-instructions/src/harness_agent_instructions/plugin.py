@@ -14,7 +14,7 @@ from harness_agent_instructions._compose import compose
 from harness_agent_instructions._places import find_project, touched_directories
 from harness_agent_instructions._reading import Reader
 from harness_agent_instructions._state import payload
-from harness_agent_instructions._talk import Talk, ours, put_in
+from harness_agent_instructions._talk import Talk, ours, put_back, put_in
 from harness_agent_instructions.config import Config, Settings
 from harness_core import Enter, FileSystem, PluginContext, PreStep, Reject, ToolCall, ToolOutcome, UserMessage, hookimpl
 from harness_core.agent import Agent
@@ -65,17 +65,21 @@ class AgentInstructions:
             return await self._admit(step, decision, talk)
 
     async def _admit(self, step: PreStep, decision: Enter | Reject, talk: Talk) -> Enter | Reject:
+        inbox = step.agent.inbox if step.agent is not None else None
+        refused = isinstance(decision, Reject) or (step.step == 1 and not decision.messages)
+        claimed = ours(step.claimed) if self._files(step.scope) is not None else []
+        if refused and inbox is not None and claimed:
+            # What waited goes on waiting, as it is: it is corrected once it has entered.
+            put_back(inbox, claimed)
+            return decision
         message = await self._desired(step, talk)
         if self._active is None:
             return decision
-        inbox = step.agent.inbox if step.agent is not None else None
-        if isinstance(decision, Reject) or (step.step == 1 and not decision.messages):
-            if inbox is not None:
-                put_in(inbox, message)
-            return decision
         if inbox is not None:
-            put_in(inbox, None)
-        if message is None or talk.shows(message) or _among((*decision.messages, *step.claimed), message):
+            put_in(inbox, message if refused else None)
+        if isinstance(decision, Reject) or refused:
+            return decision
+        if message is None or talk.says(message, step.claimed) or _among(decision.messages, message):
             return decision
         return Enter(_inserted(decision.messages, step.claimed, message))
 
@@ -217,7 +221,10 @@ class AgentInstructions:
     async def _project_for(self, agent: Agent, talk: Talk) -> None:
         if self._files(agent.scope) is None:
             return
-        message = await self._composed(talk, agent.scope, agent.session.cwd, ours(agent.inbox.next_step))
+        waiting = ours(agent.inbox.next_step)
+        if not agent.session.nesting.turn:
+            talk.find_lost(waiting)  # within a turn a message may be on its way that only the step knows
+        message = await self._composed(talk, agent.scope, agent.session.cwd, waiting)
         if self._active is not None and not agent.disposing:
             put_in(agent.inbox, message)
 
