@@ -85,6 +85,10 @@ class HookCatalog:
             if hook == _SETUP:
                 setup = name
             names.append(name)
+        if not names:
+            _refuse(
+                source, None, None, "it implements no hook", "Mark its functions with @hookimpl; see the list of hooks."
+            )
         hooks = PluginHooks(tuple(names), setup)
         self._let_pluggy_check(plugin, hooks, source)
         return hooks

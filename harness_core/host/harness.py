@@ -13,7 +13,7 @@ import anyio
 import anyio.abc
 
 from harness_core.agent import Agent, PreparedStep, prepare_step
-from harness_core.errors import HarnessError
+from harness_core.errors import HarnessError, PluginConfigError
 from harness_core.hooks import Listener, Observer, Waterfall, waterfall_specs
 from harness_core.hooks.specs import OBSERVERS, WATERFALLS
 from harness_core.host.activation import Activation
@@ -193,7 +193,9 @@ class Harness:
                 constraints=each.constraints,
             )
         except Exception as error:
-            if (use.on_error or self._on_error) == "fail":
+            # A plugin that only happens to be installed may wait for the settings that it cannot do without.
+            waits = isinstance(error, PluginConfigError) and not each.asked_for
+            if (use.on_error or self._on_error) == "fail" and not waits:
                 raise
             source = each.source
             self.failures.append(PluginFailure(source.name, source.distribution, source.version, error))

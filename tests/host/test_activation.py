@@ -422,6 +422,10 @@ class WrapsObserver:
         yield
 
 
+class NoHook:
+    def helper(self) -> None: ...
+
+
 class Unmarked:
     def agent_pre_step(self, step: object) -> None: ...
 
@@ -465,3 +469,11 @@ async def test_equal_plugins_do_not_collide() -> None:
         await harness.install(Equal())
         await harness.install(Equal())
         assert await names(harness) == ["equal", "equal"]
+
+
+@pytest.mark.parametrize("thing", [NoHook, NoHook(), None, 3, "", lambda: 1, object, [1]])
+async def test_what_is_no_plugin_is_refused(thing: Any) -> None:
+    async with plain_harness() as harness:
+        with pytest.raises((PluginSpecError, PluginLoadError)):
+            await harness.install(thing)
+        assert harness.activations == []

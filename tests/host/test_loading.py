@@ -6,10 +6,11 @@ import itertools
 from typing import Any
 
 import pytest
+from attrs import define
 from hypothesis import given, strategies as st
 
 from harness_core import Harness, PluginContext, PluginUse, PromptAssembly, PromptSettings, hookimpl, render_prompt
-from harness_core.errors import PluginLoadError, PluginOrderError
+from harness_core.errors import PluginConfigError, PluginLoadError, PluginOrderError
 from harness_core.host import PluginSource
 from harness_core.host.loading import ordered_uses, resolved
 
@@ -175,6 +176,39 @@ async def test_a_plugin_for_another_core_is_refused_before_it_is_imported() -> N
     assert imported == []
 
 
+def needing_a_city() -> PluginSource:
+    @define
+    class Needs:
+        city: str
+
+    class Plugin:
+        Config = Needs
+
+        @hookimpl
+        def harness_setup(self, ctx: PluginContext) -> None:
+            ctx.prompt.section("city", ctx.config.city, order=1)
+
+    return PluginSource(name="needy", distribution="dist-needy", version="1.0", entry_point="m:P", load=lambda: Plugin)
+
+
+@pytest.mark.anyio
+async def test_what_only_happens_to_be_installed_may_wait_for_its_settings() -> None:
+    async with harness_of(needing_a_city(), plugin("a")) as harness:
+        assert order(harness) == ["a"]
+        [failure] = harness.failures
+        assert (failure.name, failure.distribution) == ("needy", "dist-needy")
+        assert "city: is missing" in str(failure.error)
+    async with harness_of(needing_a_city(), plugins=[PluginUse(plugin="needy", config={"city": "Rome"})]) as harness:
+        assert order(harness) == ["needy"]
+
+
+@pytest.mark.anyio
+async def test_what_was_asked_for_must_have_its_settings() -> None:
+    with pytest.raises(PluginConfigError, match="city"):
+        async with harness_of(needing_a_city(), plugins=["needy"]):
+            pass
+
+
 @pytest.mark.anyio
 async def test_an_unknown_name_is_an_error_with_the_nearest_one() -> None:
     with pytest.raises(PluginLoadError, match="Did you mean 'weather'"):
@@ -213,3 +247,26 @@ async def test_the_outermost_tier_cannot_be_outranked_by_later_registration() ->
         listeners = harness.listeners("agent_pre_step")
         assert [each.plugin for each in listeners] == ["policy", "late"]
         assert "outermost tier" in listeners[0].why
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("named", [False, True])
+async def test_what_is_merely_installed_stays_out_when_it_cannot_do_without_a_configuration(named: bool) -> None:
+    @define
+    class Config:
+        max_bytes: int
+
+    class Needs:
+        @hookimpl
+        def harness_setup(self, ctx: PluginContext) -> None: ...
+
+    Needs.Config = Config  # type: ignore[attr-defined]
+    source = PluginSource(name="needs", distribution="dist-needs", version="1", load=lambda: Needs)
+    harness = harness_of(plugin("a"), source, plugins=["needs"] if named else [])
+    if named:
+        with pytest.raises(PluginConfigError, match="max_bytes"):
+            await harness.__aenter__()
+        return
+    async with harness:
+        assert order(harness) == ["a"]
+        assert "max_bytes" in str(harness.failures[0].error)
