@@ -50,6 +50,8 @@ class ResolvedUse:
 
     use: PluginUse
     source: PluginSource
+    named: bool = True
+    """Did the composition ask for it, or is it merely installed?"""
 
     @property
     def constraints(self) -> tuple[str, ...]:
