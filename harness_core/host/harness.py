@@ -194,7 +194,7 @@ class Harness:
             )
         except Exception as error:
             # A plugin that only happens to be installed may wait for the settings that it cannot do without.
-            waits = isinstance(error, PluginConfigError) and not each.named
+            waits = isinstance(error, PluginConfigError) and not each.asked_for
             if (use.on_error or self._on_error) == "fail" and not waits:
                 raise
             source = each.source

@@ -50,8 +50,8 @@ class ResolvedUse:
 
     use: PluginUse
     source: PluginSource
-    named: bool = True
-    """Did the composition ask for it, or is it merely installed?"""
+    asked_for: bool = True
+    """False where it only happens to be installed."""
 
     @property
     def constraints(self) -> tuple[str, ...]:
@@ -84,7 +84,9 @@ def resolved(uses: Iterable[PluginUse | Any], installed: Sequence[PluginSource],
             continue
         found.append(ResolvedUse(use, source_of(use.plugin, use.name, list(installed))))
     if autoload:
-        found += [ResolvedUse(PluginUse(plugin=s.name), s, named=False) for s in installed if s.name not in mentioned]
+        found += [
+            ResolvedUse(PluginUse(plugin=s.name), s, asked_for=False) for s in installed if s.name not in mentioned
+        ]
     return found
 
 

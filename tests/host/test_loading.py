@@ -176,6 +176,39 @@ async def test_a_plugin_for_another_core_is_refused_before_it_is_imported() -> N
     assert imported == []
 
 
+def needing_a_city() -> PluginSource:
+    @define
+    class Needs:
+        city: str
+
+    class Plugin:
+        Config = Needs
+
+        @hookimpl
+        def harness_setup(self, ctx: PluginContext) -> None:
+            ctx.prompt.section("city", ctx.config.city, order=1)
+
+    return PluginSource(name="needy", distribution="dist-needy", version="1.0", entry_point="m:P", load=lambda: Plugin)
+
+
+@pytest.mark.anyio
+async def test_what_only_happens_to_be_installed_may_wait_for_its_settings() -> None:
+    async with harness_of(needing_a_city(), plugin("a")) as harness:
+        assert order(harness) == ["a"]
+        [failure] = harness.failures
+        assert (failure.name, failure.distribution) == ("needy", "dist-needy")
+        assert "city: is missing" in str(failure.error)
+    async with harness_of(needing_a_city(), plugins=[PluginUse(plugin="needy", config={"city": "Rome"})]) as harness:
+        assert order(harness) == ["needy"]
+
+
+@pytest.mark.anyio
+async def test_what_was_asked_for_must_have_its_settings() -> None:
+    with pytest.raises(PluginConfigError, match="city"):
+        async with harness_of(needing_a_city(), plugins=["needy"]):
+            pass
+
+
 @pytest.mark.anyio
 async def test_an_unknown_name_is_an_error_with_the_nearest_one() -> None:
     with pytest.raises(PluginLoadError, match="Did you mean 'weather'"):
