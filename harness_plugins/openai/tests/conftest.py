@@ -17,6 +17,9 @@ from harness_openai import OPENAI, ChatCompletions, CompatibleEndpoint, Dialect
 
 from harness_core.models import CallConfig, Chunk, ModelRequest, RequestHeader, ToolSchema, UserMessage
 
+_LONGEST_PLAY = 30.0
+"""Seconds after which a test that waits for something that never comes is ended."""
+
 
 @attrs.frozen
 class Received:
@@ -59,10 +62,10 @@ def sse(*events: object, done: bool = True) -> bytes:
     return "".join(f"data: {text}\n\n" for text in [*texts, *(["[DONE]"] if done else [])]).encode()
 
 
-def stream(*pieces: bytes, ended: bool = True) -> Play:
+def stream(*pieces: bytes, ended: bool = True, kind: str = "text/event-stream") -> Play:
     """A proper answer whose body comes in these pieces."""
     end = [chunk(b"")] if ended else []
-    return Play(pieces=[head(), *(chunk(piece) for piece in pieces if piece), *end])
+    return Play(pieces=[head(kind=kind), *(chunk(piece) for piece in pieces if piece), *end])
 
 
 def refusal(status: str, body: str, *headers: str, kind: str = "application/json") -> Play:
@@ -151,12 +154,13 @@ async def playing(
     listener: Any = await anyio.create_tcp_listener(local_host="127.0.0.1", local_port=0)
     port = listener.extra(anyio.abc.SocketAttribute.local_port)
     server = PlayedServer(port, list(plays), greeting)
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon((wrap(listener) if wrap else listener).serve, server.serve)
-        try:
-            yield server
-        finally:
-            tasks.cancel_scope.cancel()
+    with anyio.fail_after(_LONGEST_PLAY):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon((wrap(listener) if wrap else listener).serve, server.serve)
+            try:
+                yield server
+            finally:
+                tasks.cancel_scope.cancel()
     await listener.aclose()
 
 

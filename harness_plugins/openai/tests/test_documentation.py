@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 import attrs
-
 from harness_openai import CompatibleEndpoint, codes
 
 REFERENCE = (Path(__file__).parents[3] / "docs" / "reference" / "model-adapters.md").read_text(encoding="utf-8")

@@ -95,6 +95,13 @@ async def test_chunk_boundaries_inside_characters_fields_and_strings(http: Any, 
     assert found == [TextDelta("a😀b"), Finish("stop")]
 
 
+@pytest.mark.parametrize("kind", ["text/event-stream; charset=latin-1", "Text/Event-Stream;charset=utf-16"])
+async def test_event_streams_are_utf_8_whatever_the_server_says(http: Any, kind: str) -> None:
+    body = http.sse(http.delta(content="grün"), http.delta("stop"))
+    for mark in (b"", b"\xef\xbb\xbf"):
+        assert (await http.answer_of(http.stream(mark + body, kind=kind)))[0] == TextDelta("grün")
+
+
 @pytest.mark.spec("LLM-01")
 async def test_half_characters_in_two_events_become_one(http: Any) -> None:
     halves = r'{"choices":[{"delta":{"content":"x\ud83d"}}]}', r'{"choices":[{"delta":{"content":"\ude00y"}}]}'
