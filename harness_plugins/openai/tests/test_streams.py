@@ -98,8 +98,7 @@ async def test_chunk_boundaries_inside_characters_fields_and_strings(http: Any, 
 @pytest.mark.parametrize("kind", ["text/event-stream; charset=latin-1", "Text/Event-Stream;charset=utf-16"])
 async def test_event_streams_are_utf_8_whatever_the_server_says(http: Any, kind: str) -> None:
     body = http.sse(http.delta(content="grün"), http.delta("stop"))
-    for mark in (b"", b"\xef\xbb\xbf"):
-        assert (await http.answer_of(http.stream(mark + body, kind=kind)))[0] == TextDelta("grün")
+    assert (await http.answer_of(http.stream(body, kind=kind)))[0] == TextDelta("grün")
 
 
 @pytest.mark.spec("LLM-01")

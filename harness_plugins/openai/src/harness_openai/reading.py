@@ -39,8 +39,8 @@ async def event_data(response: httpx.Response) -> AsyncGenerator[str, None]:
     Raises:
         httpx.HTTPError: the connection broke, or the next bytes did not come in time.
     """
-    # Event streams are UTF-8, perhaps with a mark of that in front, whatever else the server says of them.
-    response.headers["content-type"] = "text/event-stream; charset=utf-8-sig"
+    # Event streams are UTF-8, whatever the server says of them; httpx-sse compares the type as it is written.
+    response.headers["content-type"] = "text/event-stream; charset=utf-8"
     events = EventSource(response).aiter_sse()
     try:
         async for event in events:
