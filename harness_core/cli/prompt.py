@@ -49,7 +49,7 @@ def prompt(chosen: Chosen, scope_name: str | None, only_list: bool) -> None:
 
 async def _describe(chosen: Chosen, scope_name: str | None) -> dict[str, Any]:
     async with chosen.harness() as harness:
-        scope = harness.scope(scope_name) if scope_name else harness.root
+        scope = harness.known_scope(scope_name) if scope_name else harness.root
         assembly = await harness.assemble(AssembleContext(scope=scope, cwd=str(Path.cwd())))
         return {
             "scope": scope.name,

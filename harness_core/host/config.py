@@ -14,6 +14,7 @@ import attrs
 import cattrs
 from cattrs.cols import list_structure_factory
 from cattrs.errors import BaseValidationError, ForbiddenExtraKeysError, StructureHandlerNotFoundError
+from cattrs.gen import make_dict_structure_fn
 from cattrs.strategies import configure_union_passthrough
 
 from harness_core._text import nearest
@@ -61,6 +62,29 @@ def _list(kind: Any, converter: cattrs.BaseConverter) -> Any:
     return structure
 
 
+def _is_dict(kind: Any) -> bool:
+    return (get_origin(kind) or kind) is dict
+
+
+def _table(kind: Any, converter: cattrs.Converter) -> Any:
+    """What is no table is refused before cattrs asks it for its items."""
+    if attrs.has(kind):
+        structured = make_dict_structure_fn(
+            kind, converter, _cattrs_forbid_extra_keys=True, _cattrs_detailed_validation=True
+        )
+    else:
+        structured = converter.gen_structure_mapping(kind)
+
+    def structure(value: object, _: object) -> object:
+        if isinstance(value, kind if attrs.has(kind) else ()):
+            return value
+        if not isinstance(value, Mapping):
+            raise TypeError(f"expected a table, got {_kind_of(value)}")
+        return structured(dict(value), kind)
+
+    return structure
+
+
 _WORDS = {str: "a string", int: "an integer", float: "a number", bool: "true or false"}
 
 
@@ -75,6 +99,8 @@ def config_converter() -> cattrs.Converter:
     for kind in (str, int, float, bool):
         converter.register_structure_hook(kind, _strict(kind))
     converter.register_structure_hook_factory(_is_list, _list)
+    converter.register_structure_hook_factory(attrs.has, _table)
+    converter.register_structure_hook_factory(_is_dict, _table)
     configure_union_passthrough(str | int | float | bool | None, converter)
     return converter
 

@@ -12,8 +12,9 @@ from typing import Any, Self
 import anyio
 import anyio.abc
 
+from harness_core._text import nearest, quoted_list
 from harness_core.agent import Agent, PreparedStep, prepare_step
-from harness_core.errors import HarnessError, PluginConfigError
+from harness_core.errors import HarnessError, PluginConfigError, ScopeError
 from harness_core.hooks import Listener, Observer, Waterfall, waterfall_specs
 from harness_core.hooks.specs import OBSERVERS, WATERFALLS
 from harness_core.host.activation import Activation
@@ -199,7 +200,7 @@ class Harness:
                 raise
             source = each.source
             self.failures.append(PluginFailure(source.name, source.distribution, source.version, error))
-            _log.warning("%s is left out: %s", source.label, error)
+            _log.warning("%s Left out.", error)
 
     async def install(
         self,
@@ -255,6 +256,25 @@ class Harness:
         found = self._scopes.get(name)
         if found is None or not found.active:
             found = self._scopes[name] = self.root.child(name)
+        return found
+
+    def known_scope(self, name: str) -> Scope:
+        """The scope of that name that something was installed in, or that somebody asked for.
+
+        Raises:
+            ScopeError: there is none; ``known`` lists those that there are.
+        """
+        found = self._scopes.get(name)
+        if found is None or not found.active:
+            known = [each for each, scope in self._scopes.items() if scope.active]
+            near = nearest(name, known)
+            meant = f"Did you mean {near!r}? " if near else ""
+            raise ScopeError(
+                f"There is no scope called {name!r}.",
+                remedy=f"{meant}Known: {quoted_list(known)}.",
+                entry=name,
+                known=known,
+            )
         return found
 
     async def assemble(self, scope: Scope | AssembleContext | None = None) -> PromptAssembly:

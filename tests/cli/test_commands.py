@@ -170,3 +170,17 @@ def test_ctrl_c_ends_the_turn_as_aborted_with_the_log_whole(tmp_path: Path) -> N
     types = [event.type for event in log.events]
     assert types.count("tool/call") == types.count("tool/result")
     assert verify(log.info, log.events).ok
+
+
+@pytest.mark.parametrize("content", ["plugins = 3\n", "[plugins]\nworkspace = true\n", "[plugins.workspace]\nconfig = 'x'\n"])
+def test_what_must_be_a_table_is_asked_for_as_one(tmp_path: Path, content: str) -> None:
+    (tmp_path / "harness.toml").write_text(content)
+    assert "expected a table" in harness("prompt", cwd=tmp_path, status=1).stderr
+
+
+def test_an_unknown_scope_is_refused(folder: Path) -> None:
+    assert "no scope called 'nowhere'" in harness("prompt", "--scope", "nowhere", cwd=folder, status=1).stderr
+
+
+def test_an_empty_prompt_still_ends_in_a_log(folder: Path) -> None:
+    harness("run", "", "--session", "s1", cwd=folder)
