@@ -12,7 +12,6 @@ from typing import Any
 
 import attrs
 import importlib_metadata
-from packaging.requirements import InvalidRequirement, Requirement
 
 from harness_core._text import nearest
 from harness_core.errors import PluginLoadError
@@ -63,6 +62,10 @@ class PluginSource:
 
     def _check_core(self) -> None:
         """Refuse before the import what was made for another core (UC-11)."""
+        if not self.requires:
+            return
+        from packaging.requirements import InvalidRequirement, Requirement  # noqa: PLC0415  only plugins that require something pay for it
+
         for text in self.requires:
             try:
                 requirement = Requirement(text)

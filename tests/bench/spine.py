@@ -7,6 +7,7 @@ Coroutines are driven by hand, so that no event loop is measured. Sizes are sect
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -66,7 +67,9 @@ class Setup:
             prompt.section(f"s{number}", given if number % 2 else (lambda _, given=given: given), order=number)
         for number in range(contexts):
             given = text("context", number, variables)
-            self.scope.prompt.context(f"c{number}", given if number % 2 else (lambda _, given=given: given), order=number)
+            self.scope.prompt.context(
+                f"c{number}", given if number % 2 else (lambda _, given=given: given), order=number
+            )
         for number in range(variables):
             self.scope.prompt.variable(f"v{number}", lambda _, number=number: f"value {number}")
         schemas = tuple(schema(number) for number in range(tools))
@@ -220,6 +223,13 @@ def register_and_dispose(setup: Setup) -> Callable[[], None]:
 
 def main() -> None:
     runner = pyperf.Runner(processes=3, values=3)
+    for statement in (
+        "pass",
+        "import harness_core",
+        "from harness_core import hookimpl",
+        "from harness_core import Harness",
+    ):
+        runner.bench_command(f"python -c '{statement}'", [sys.executable, "-c", statement])
     for size in SIZES:
         runner.bench_time_func(f"unchanged step {'/'.join(map(str, size))}", timed(Setup(*size).step))
     for count in (0, 10, 100):
