@@ -126,7 +126,11 @@ async def test_failing_undos_are_grouped_and_keep_no_other_from_running(owner: E
         await owner.aclose()
     assert [str(error) for error in caught.value.exceptions] == ["two", "one"]
     assert log == ["second", "first"]
-    assert (caught.value.plugin, caught.value.distribution, caught.value.version) == ("weather", "harness-weather", "1.2")
+    assert (caught.value.plugin, caught.value.distribution, caught.value.version) == (
+        "weather",
+        "harness-weather",
+        "1.2",
+    )
     assert all("the owner" in error.__notes__[0] for error in caught.value.exceptions)
     with pytest.raises(ExceptionGroup):
         raise caught.value
