@@ -283,7 +283,11 @@ class Requests:
         if decision is None:
             raise RequestFailedError(facts, agent=agent.id, entry=f"turn {turn}, step {step}, attempt {attempt}")
         delay_ms = round(max(decision.delay, 0.0) * 1000)
-        agent.session.append(RequestRetry(turn=turn, step=step, attempt=attempt, delay_ms=delay_ms, failure=facts))
+        agent.session.append(
+            RequestRetry(
+                turn=turn, step=step, attempt=attempt, delay_ms=delay_ms, failure=facts, reason=decision.reason
+            )
+        )
         if delay_ms:
             await agent.surroundings.sleep(decision.delay)
         await agent.go_on()

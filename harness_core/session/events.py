@@ -237,7 +237,7 @@ class RequestDispatch:
 
 @attrs.frozen(kw_only=True)
 class RequestRetry:
-    """Announces that the failed attempt number ``attempt`` is repeated after ``delay_ms``."""
+    """Announces that the failed attempt number ``attempt`` is repeated after ``delay_ms``, and why, if that was said."""
 
     type: ClassVar[str] = "request/retry"
     turn: int = attrs.field(validator=_count)
@@ -245,6 +245,7 @@ class RequestRetry:
     attempt: int = attrs.field(validator=_count)
     delay_ms: int = attrs.field(validator=_count)
     failure: FailureFacts = attrs.field(validator=_kind(FailureFacts))
+    reason: str = attrs.field(default="", validator=_text)
 
 
 @attrs.frozen(kw_only=True)

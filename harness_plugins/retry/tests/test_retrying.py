@@ -34,6 +34,7 @@ async def test_each_retry_is_announced_with_its_wait_and_reason(stage: Any) -> N
             (1, 500, "OVERLOADED"),
             (2, 7500, "RATE_LIMITED"),
         ]
+        assert announced[0].reason == "attempt 1 of 5 failed: OVERLOADED"
         kinds = [event.type for event in it.agent.session.events if event.type.startswith("request/")]
         assert kinds == ["request/header", "request/context"] + ["request/dispatch", "request/retry"] * 2 + [
             "request/dispatch"
