@@ -16,6 +16,7 @@ from harness_core._text import quoted_list
 from harness_core.errors import ReservedToolNameError, ToolRestrictionError
 from harness_core.hooks import ToolCall, ToolOutcome
 from harness_core.models import ToolSchema
+from harness_core.prompt._entries import caller_place
 from harness_core.scopes import Effects, Handle, Origin, ScopeNode
 from harness_core.scopes.layers import ScopedTable
 from harness_core.tools._provider import Visible, provide_schemas
@@ -39,6 +40,8 @@ class Tool:
     handler: ToolHandler | None
     parallel_safe: bool | Callable[[ToolCall], bool] = False
     origin: Origin
+    place: tuple[str, int] | None = None
+    """File and line of the registration."""
 
     @property
     def name(self) -> str:
@@ -155,14 +158,20 @@ class ScopedTools:
         origin = self._owner.origin
         if schema.origin is None:
             schema = schema.with_origin(origin)
-        tool = Tool(schema=schema, handler=handler, parallel_safe=parallel_safe, origin=origin)
+        tool = Tool(schema=schema, handler=handler, parallel_safe=parallel_safe, origin=origin, place=caller_place())
         return self._registry._tools.file(self.scope, self._owner, schema.name, tool)
 
     def handle(
         self, name: str, handler: ToolHandler, *, parallel_safe: bool | Callable[[ToolCall], bool] = False
     ) -> Handle:
         """A handler for a tool whose schema comes from elsewhere (``prompt.tools``, say)."""
-        tool = Tool(schema=ToolSchema(name), handler=handler, parallel_safe=parallel_safe, origin=self._owner.origin)
+        tool = Tool(
+            schema=ToolSchema(name),
+            handler=handler,
+            parallel_safe=parallel_safe,
+            origin=self._owner.origin,
+            place=caller_place(),
+        )
         return self._registry._handlers.file(self.scope, self._owner, name, tool)
 
     def restrict(self, *, allow: Iterable[str] | None = None, deny: Iterable[str] | None = None) -> Handle:
