@@ -125,8 +125,10 @@ class AgentMachine(RuleBasedStateMachine):
 
     @initialize()
     def start(self) -> None:
-        logging.getLogger("harness").setLevel(logging.CRITICAL)
         self.stack = ExitStack()
+        logger = logging.getLogger("harness")
+        self.stack.callback(logger.setLevel, logger.level)
+        logger.setLevel(logging.CRITICAL)
         self.portal = self.stack.enter_context(anyio.from_thread.start_blocking_portal(self.backend))
         self.store = MemoryStore()
         self.clock, self.ids = count(1), count(1)
