@@ -24,12 +24,13 @@ _FRAMES_REMEMBERED = 12
 
 
 class Edit:
-    """One change of a lane: what went in, and the code that was running, innermost first."""
+    """One change of a lane: what went in, what went out, and the code that was running, innermost first."""
 
-    __slots__ = ("added", "stack")
+    __slots__ = ("added", "removed", "stack")
 
-    def __init__(self, added: tuple[Any, ...], depth: int) -> None:
+    def __init__(self, added: tuple[Any, ...], depth: int, removed: tuple[Any, ...] = ()) -> None:
         self.added = added
+        self.removed = removed
         stack: list[tuple[CodeType, int]] = []
         frame = sys._getframe(depth)
         while frame is not None and len(stack) < _FRAMES_REMEMBERED:
@@ -59,7 +60,7 @@ class Lane(list[Any]):
         """All changes so far, oldest first; empty for a lane that nobody touched."""
         return getattr(self, "_edits", [])
 
-    def _note(self, added: tuple[Any, ...]) -> None:
+    def _note(self, added: tuple[Any, ...], removed: tuple[Any, ...] = ()) -> None:
         kind = self.kind
         for item in added:
             if not isinstance(item, kind):
@@ -68,11 +69,19 @@ class Lane(list[Any]):
                     remedy=f"Put in {kind.__name__} records only.",
                     kind=kind.__name__,
                 )
-        edit = Edit(added, 3)
+        edit = Edit(added, 3, removed)
         try:
             self._edits.append(edit)
         except AttributeError:
             self._edits = [edit]
+
+    def _at(self, index: Any) -> tuple[Any, ...]:
+        """What stands there; nothing where the list will refuse the index."""
+        try:
+            found = self[index]
+        except (IndexError, TypeError):
+            return ()
+        return tuple(found) if isinstance(index, slice) else (found,)
 
     def append(self, item: Any) -> None:
         self._note((item,))
@@ -93,11 +102,11 @@ class Lane(list[Any]):
 
     def __setitem__(self, index: Any, value: Any) -> None:
         added = tuple(value) if isinstance(index, slice) else (value,)
-        self._note(added)
+        self._note(added, self._at(index))
         super().__setitem__(index, added if isinstance(index, slice) else value)
 
     def __delitem__(self, index: Any) -> None:
-        self._note(())
+        self._note((), self._at(index))
         super().__delitem__(index)
 
     def __imul__(self, times: SupportsIndex) -> Self:
@@ -105,15 +114,15 @@ class Lane(list[Any]):
         return super().__imul__(times)
 
     def pop(self, index: SupportsIndex = -1) -> Any:
-        self._note(())
+        self._note((), self._at(index))
         return super().pop(index)
 
     def remove(self, item: Any) -> None:
-        self._note(())
+        self._note((), (item,))
         super().remove(item)
 
     def clear(self) -> None:
-        self._note(())
+        self._note((), tuple(self))
         super().clear()
 
     def sort(self, **options: Any) -> None:

@@ -46,6 +46,13 @@ class Authors:
                 return self._author(edit)
         return None
 
+    def of_removal(self, lane: str, record: Any) -> Author | None:
+        """Who took a record of that name out of the list; None where that cannot be told."""
+        for edit in reversed(self._edits(lane)):
+            if any(removed.name == record.name for removed in edit.removed):
+                return self._author(edit)
+        return self.of_list(lane)
+
     def of_variable(self, name: str) -> Author | None:
         """Who set the variable to a value that its provider had not given."""
         variables = self._assembly.variables
@@ -55,6 +62,12 @@ class Authors:
             return None
         edit = getattr(variables, "edits", {}).get(name)
         return self._author(edit) if edit is not None else None
+
+    def given(self, lane: str, name: str) -> Any:
+        """The first record of that name that a provider had made, or the value of that variable; None if there was none."""
+        if lane == "variables":
+            return self._values.get(name)
+        return next((record for record in self._given.get(lane, ()) if record.name == name), None)
 
     def dropped(self, lane: str) -> list[Any]:
         """The records that providers had made and whose name is not in the list any more."""
