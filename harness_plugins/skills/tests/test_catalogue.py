@@ -31,7 +31,7 @@ async def test_it_enters_with_the_first_step_behind_everything_and_stays_until_i
         assert "no message from the user" in message.text
         assert message.text.startswith("<skills>\n")
         source = message.source.to_json()
-        assert (source["kind"], source["form"]) == ("skill-catalog", "catalog")
+        assert (source["kind"], source["form"], source["plugin"]) == ("skill-catalog", "catalog", "skills")
         assert source["entries"][0] == {"name": "pdf", "description": "Reads pdf files."}
         reads = len(files.reads)
         await it.turn("q", load="pdf")

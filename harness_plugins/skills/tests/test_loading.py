@@ -76,6 +76,7 @@ async def test_a_user_brings_skills_in_once_each_behind_everything(stage: Any, f
         assert "The user asked for the skill web" in message.text
         assert message.source.to_json() == {
             "kind": "skill-invocation",
+            "plugin": "skills",
             "form": "instructions",
             "skill": "web",
             "message": it.session.messages[0].id,

@@ -15,6 +15,7 @@ from harness_skills._discovery import Skill
 __all__ = ["KIND", "Entry", "digest_of", "entries_in", "entries_of", "is_catalogue", "message_of"]
 
 KIND = "skill-catalog"
+PLUGIN = "skills"
 FORM = "catalog"
 
 
@@ -66,4 +67,4 @@ def message_of(message_id: str, entries: Sequence[Entry], tool: str, most: int) 
     }
     lines = [(entry.name, entry.description) for entry in shown]
     text = texts.catalogue(lines, tool, more=len(entries) - len(shown)) if entries else texts.retired()
-    return UserMessage(id=message_id, content=text, source=Source(KIND, FORM, None, data))
+    return UserMessage(id=message_id, content=text, source=Source(KIND, FORM, PLUGIN, data))

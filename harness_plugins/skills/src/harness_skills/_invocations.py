@@ -11,6 +11,7 @@ from harness_core import Source, UserMessage
 __all__ = ["KIND", "asked_for", "message_of"]
 
 KIND = "skill-invocation"
+PLUGIN = "skills"
 FORM = "instructions"
 
 _ASKED = re.compile(r"(?<!\S)/([A-Za-z0-9][A-Za-z0-9_-]{0,63})(?![\w/\\-])(?!\.\w)")
@@ -33,4 +34,4 @@ def message_of(message_id: str, name: str, text: str, body: str | None, asked_in
     data = {"skill": name, "message": asked_in}
     if body is not None:
         data["digest"] = hashlib.sha1(body.encode("utf-8"), usedforsecurity=False).hexdigest()
-    return UserMessage(id=message_id, content=text, source=Source(KIND, FORM, None, data))
+    return UserMessage(id=message_id, content=text, source=Source(KIND, FORM, PLUGIN, data))
