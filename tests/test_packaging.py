@@ -190,6 +190,7 @@ def test_a_plugin_has_the_common_shape(folder: Path) -> None:
     )
     assert (folder / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
     assert (folder / "README.md").read_text(encoding="utf-8").startswith(f"# {table['name']}\n")
+    assert f"(harness_plugins/{folder.name}/README.md)" in (ROOT / "README.md").read_text(encoding="utf-8")
     assert list((folder / "tests").glob("test_*.py"))
 
 
