@@ -9,7 +9,6 @@ import anyio
 import attrs
 import click
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from harness_core.cli._common import FAILED, Chosen, common_options, emit_json
@@ -64,19 +63,14 @@ def _described(entry: AdapterEntry, info: ModelInfo, *, default: bool) -> dict[s
 
 
 def _show(listed: dict[str, Any]) -> None:
-    console = Console(highlight=False)
-    table = Table("", "provider", "model", "address", "missing", "from", box=None, pad_edge=False)
+    console = Console(highlight=False, soft_wrap=True)
     for each in listed["models"]:
-        model = (listed["model"] if each["default"] else None) or each["model"] or "as requests name it"
-        table.add_row(
-            "*" if each["default"] else "",
-            each["provider"],
-            Text(model),
-            Text(each["base_url"] or ""),
-            Text("; ".join(each["missing"]) or "nothing"),
-            Text(each["by"]),
-        )
-    console.print(table)
+        model = (listed["model"] if each["default"] else None) or each["model"] or "the model that a request names"
+        place = f" at {each['base_url']}" if each["base_url"] else ""
+        console.print(Text(f"{'*' if each['default'] else ' '} {each['provider']}: {model}{place}"))
+        console.print(Text(f"      from {each['by']}", style="dim"))
+        for missing in each["missing"]:
+            console.print(Text(f"      missing: {missing}"))
     if not any(each["default"] for each in listed["models"]):
         console.print(Text(f"Nobody serves the provider {listed['provider']!r}, which requests start with."))
     for failure in listed["failures"]:
