@@ -19,10 +19,10 @@ from harness_core.host.agents import AgentSettings
 from harness_core.host.config import structure_config
 from harness_core.host.loading import PluginUse
 from harness_core.host.offline import OfflineModel
+from harness_core.host.stores import open_store
 from harness_core.models import CallConfig
 from harness_core.models.offline import OFFLINE_PROVIDER
 from harness_core.prompt import PromptSettings
-from harness_core.session import FileStore
 
 __all__ = ["FILE_NAME", "Composition", "find_composition", "read_composition"]
 
@@ -59,6 +59,8 @@ class ModelTable:
 class SessionTable:
     """``[session]``: where logs are kept, and when they must outlive the machine."""
 
+    store: str = "file"
+    config: dict[str, Any] = attrs.field(factory=dict)
     folder: str = SESSIONS_FOLDER
     durability: OneOf["request", "event", "never"] = "request"
 
@@ -113,7 +115,7 @@ class Composition:
     def agents(self, folder: Path) -> AgentSettings:
         """What all agents share; relative folders are relative to ``folder``."""
         return AgentSettings(
-            store=FileStore(folder / self.session.folder),
+            store=open_store(self.session.store, folder / self.session.folder, self.session.config),
             durability=self.session.durability,
             config=CallConfig(**{**attrs.asdict(self.model), "provider": self.model.provider or OFFLINE_PROVIDER}),
         )

@@ -64,7 +64,7 @@ class PluginSource:
         """Refuse before the import what was made for another core (UC-11)."""
         if not self.requires:
             return
-        from packaging.requirements import InvalidRequirement, Requirement  # noqa: PLC0415  only plugins that require something pay for it
+        from packaging.requirements import InvalidRequirement, Requirement
 
         for text in self.requires:
             try:
