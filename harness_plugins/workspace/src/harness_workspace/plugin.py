@@ -139,7 +139,7 @@ def _root(config: Config, call: ToolCall) -> Path:
 
 def _handler(config: Config, function: Callable[..., str]) -> Callable[[ToolCall], Any]:
     async def handle(call: ToolCall) -> ToolOutcome:
-        arguments: dict[str, Any] = {_ARGUMENTS.get(name, name): value for name, value in call.arguments.items()}
+        arguments = {_ARGUMENTS.get(str(name), str(name)): value for name, value in call.arguments.items()}
         try:
             text = await anyio.to_thread.run_sync(lambda: function(_root(config, call), **arguments))
         except PathRefusedError as refused:
