@@ -71,7 +71,13 @@ def _compared(lane: str, one: Sequence[Element], two: Sequence[Element]) -> Lane
     return LaneComparison(lane=lane, counts=(len(one), len(two)), changes=tuple(_with_texts(each) for each in found))
 
 
+_NAME = 60
+"""Characters of a message that stand for its name."""
+
+
 def _with_texts(change: Change) -> Change:
+    if change.lane == "messages":
+        return attrs.evolve(change, name=" ".join(change.name.split())[:_NAME])
     if change.kind != "rewritten":
         return change
     return attrs.evolve(change, fields={"text": (change.before.text, change.after.text)})
@@ -110,9 +116,11 @@ def snapshot_parts(messages: Sequence[Message]) -> list[Element]:
 
 
 def _messages(request: LoggedRequest) -> list[Element]:
-    found = []
-    for place, message in enumerate(request.messages, start=1):
-        plugin = message.source.plugin if isinstance(message, UserMessage) else None
-        name = message.id if isinstance(message, UserMessage) else f"{message.to_json()['role']} {place}"
-        found.append(Element(name, message_text(message), Owner(plugin=plugin)))
-    return found
+    """Messages are known by what they say: ids are others in every session."""
+    return [
+        Element(message_text(message), message_text(message), _message_owner(message)) for message in request.messages
+    ]
+
+
+def _message_owner(message: Message) -> Owner:
+    return Owner(plugin=message.source.plugin) if isinstance(message, UserMessage) else Owner()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from itertools import pairwise
 from typing import Any, Literal as OneOf, TypeAlias
 from weakref import WeakKeyDictionary
 
@@ -148,7 +149,7 @@ class GrowthWatch:
         self._headers.append((len(written.header.system), sizes))
         del self._headers[: -limits.headers - 1]
         lengths = [length for length, _ in self._headers]
-        grows = all(one < two for one, two in zip(lengths, lengths[1:], strict=False))
+        grows = all(one < two for one, two in pairwise(lengths))
         if len(lengths) <= limits.headers or not grows or lengths[-1] < lengths[0] * (1 + limits.share):
             return []
         first, last = self._headers[0][1], self._headers[-1][1]

@@ -1,6 +1,6 @@
 """Models in neutral form: messages, tool schemas, requests, streamed chunks, and what an adapter is."""
 
-from harness_core.models.adapter import ModelAdapter, ModelInfo, ResolvedCall
+from harness_core.models.adapter import ModelAdapter, ModelInfo, ResolvedCall, WireAdapter, WireRequest
 from harness_core.models.body import EncodedJson, encoded_array, encoded_object
 from harness_core.models.chunks import (
     Chunk,
@@ -67,6 +67,8 @@ __all__ = [
     "Usage",
     "UsageReport",
     "UserMessage",
+    "WireAdapter",
+    "WireRequest",
     "chunk_from_json",
     "encoded_array",
     "encoded_object",

@@ -5,7 +5,7 @@ An adapter turns a neutral request into a stream of neutral chunks. It owns its 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol, runtime_checkable
 
@@ -14,7 +14,7 @@ import attrs
 from harness_core.models.chunks import Chunk
 from harness_core.models.request import CallConfig, ModelRequest
 
-__all__ = ["ModelAdapter", "ModelInfo", "ResolvedCall"]
+__all__ = ["ModelAdapter", "ModelInfo", "ResolvedCall", "WireAdapter", "WireRequest"]
 
 
 def _names(value: Iterable[str]) -> frozenset[str]:
@@ -64,4 +64,26 @@ class ModelAdapter(Protocol):
 
     def describe(self) -> list[ModelInfo]:
         """The routes that are configured, for ``harness models``."""
+        ...
+
+
+@attrs.frozen(kw_only=True)
+class WireRequest:
+    """A request as it would be sent, without any secret, for people who want to see or repeat it.
+
+    ``secrets`` are the headers that hold one, with a shell variable in its place: ``Bearer $DEEPSEEK_API_KEY``.
+    """
+
+    url: str
+    headers: Mapping[str, str]
+    secrets: Mapping[str, str] = attrs.field(factory=dict)
+    body: bytes = attrs.field(repr=False)
+
+
+@runtime_checkable
+class WireAdapter(Protocol):
+    """What an adapter offers in addition where its requests can be shown (``harness log export``)."""
+
+    def preview(self, request: ModelRequest) -> WireRequest:
+        """The request as `stream` would send it now. Sends nothing and needs no key."""
         ...

@@ -21,7 +21,16 @@ import anyio
 import attrs
 import httpx
 
-from harness_core.models import AssistantMessage, CallConfig, Chunk, FailureFacts, ModelInfo, ModelRequest, ResolvedCall
+from harness_core.models import (
+    AssistantMessage,
+    CallConfig,
+    Chunk,
+    FailureFacts,
+    ModelInfo,
+    ModelRequest,
+    ResolvedCall,
+    WireRequest,
+)
 from harness_openai import codes
 from harness_openai.answer import Answer, MalformedEventError, ServiceError
 from harness_openai.connection import Connections, SilenceError, UnusableSettingError
@@ -155,6 +164,20 @@ class ChatCompletions:
     def body(self, request: ModelRequest) -> bytes:
         """Exactly what would be sent for a request (LLM-05)."""
         return request_body(request, self._dialect.encode, self._dialect.effort, self._dialect.max_tokens_field)
+
+    def preview(self, request: ModelRequest) -> WireRequest:
+        """The request without its key, and without what the configuration's own headers hold."""
+        own = {name: f"${name.upper().replace('-', '_')}" for name in self.endpoint.headers}
+        variable = self._keys.variable or ("API_KEY" if self._keys.file is not None else None)
+        if variable is not None:
+            own["authorization"] = f"Bearer ${variable}"
+        base_url = self.endpoint.base_url or ""
+        return WireRequest(
+            url=f"{base_url.rstrip('/')}/chat/completions",
+            headers=_FIXED_HEADERS,
+            secrets=own,
+            body=self.body(request),
+        )
 
     async def retire(self) -> None:
         """Close the connections once no request uses them."""
