@@ -6,6 +6,7 @@ system or shell service, a plugin that wants one does nothing.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol, TypeVar, cast
 
 import attrs
@@ -13,7 +14,7 @@ import attrs
 from harness_core.scopes import Effects, Handle, ScopeNode
 from harness_core.scopes.layers import ScopedTable
 
-__all__ = ["FileInfo", "FileSystem", "ScopedServices", "Services", "Shell", "ShellResult"]
+__all__ = ["BatchFileSystem", "FileInfo", "FileSystem", "ScopedServices", "Services", "Shell", "ShellResult"]
 
 S = TypeVar("S")
 
@@ -54,6 +55,17 @@ class FileSystem(Protocol):
         Raises:
             OSError: it cannot be listed.
         """
+        ...
+
+
+class BatchFileSystem(FileSystem, Protocol):
+    """A file system that can look at many paths at once. Who asks for few paths, or rarely, does without it.
+
+    Optional: ``getattr(files, "infos", None)`` tells whether a service has it.
+    """
+
+    async def infos(self, paths: Sequence[str]) -> Sequence[FileInfo | OSError | None]:
+        """What `info` would say of each path; where it would raise, the error takes the place of the answer."""
         ...
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from itertools import count
 from pathlib import Path
@@ -82,6 +82,19 @@ class MemoryFiles:
 
     async def children(self, path: str) -> list[str]:
         raise NotImplementedError
+
+
+class BatchFiles(MemoryFiles):
+    """The same, but able to look at many paths at once."""
+
+    async def infos(self, paths: Sequence[str]) -> list[FileInfo | OSError | None]:
+        found: list[FileInfo | OSError | None] = []
+        for path in paths:
+            try:
+                found.append(await self.info(path))
+            except OSError as error:
+                found.append(error)
+        return found
 
 
 class DiskFiles:
@@ -201,9 +214,9 @@ class Stage:
         return turns[turn]
 
 
-@pytest.fixture
-def files() -> MemoryFiles:
-    found = MemoryFiles()
+@pytest.fixture(params=[MemoryFiles, BatchFiles], ids=["single", "batch"])
+def files(request: pytest.FixtureRequest) -> MemoryFiles:
+    found: MemoryFiles = request.param()
     found.directory("/p/.git")
     return found
 

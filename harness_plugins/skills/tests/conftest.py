@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from itertools import count
 from typing import Any
@@ -76,6 +76,19 @@ class MemoryFiles:
             raise OSError(path)
         names = {each[len(path) + 1 :].split("/")[0] for each in self.entries if each.startswith(f"{path}/")}
         return sorted(names)
+
+
+class BatchFiles(MemoryFiles):
+    """The same, but able to look at many paths at once."""
+
+    async def infos(self, paths: Sequence[str]) -> list[FileInfo | OSError | None]:
+        found: list[FileInfo | OSError | None] = []
+        for path in paths:
+            try:
+                found.append(await self.info(path))
+            except OSError as error:
+                found.append(error)
+        return found
 
 
 class DiskFiles:
@@ -156,9 +169,10 @@ class Stage:
         self.session.append(UserMessageLogged(message=summary), replace)
 
 
-@pytest.fixture
-def files() -> MemoryFiles:
-    return MemoryFiles()
+@pytest.fixture(params=[MemoryFiles, BatchFiles], ids=["single", "batch"])
+def files(request: pytest.FixtureRequest) -> MemoryFiles:
+    made: MemoryFiles = request.param()
+    return made
 
 
 @pytest.fixture

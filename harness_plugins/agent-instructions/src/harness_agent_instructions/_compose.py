@@ -7,7 +7,6 @@ difference (an edit, a restart, a compaction, a message that never entered), the
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from functools import partial
 from typing import TypeAlias
 
 import attrs
@@ -68,16 +67,19 @@ async def compose(
     complete: _Told | None = None
     changes: list[tuple[Change, File | None]] = []
     if view.identity == identity:
-        base = await _look(project, project.base, reader, view)
+        base = await _look(project.base, reader, view)
         admitted = _fitting(base, project, reader, view)
         for group in base:
             changes += transitions(group, view, admitted.__contains__)
     else:
         complete, revoked, view = await _complete(project, reader, view)
         changes += revoked
-    for directory in project.nested(touched, _nested_in(project, view)):
+    nested = project.nested(touched, _nested_in(project, view))
+    if nested:
+        await _look_ahead(reader, nested)
+    for directory in nested:
         try:
-            group = (await _look(project, [directory], reader, view))[0]
+            group = await look(reader, directory, view, fresh=False)
         except Exception as error:
             if failed is None or directory.path not in touched:
                 raise
@@ -96,14 +98,13 @@ async def compose(
     return Due(draft=draft, told=concerned) if delta is not None else Due(draft=draft, waiting=concerned)
 
 
-async def _look(
-    project: Project, directories: Iterable[Directory], reader: Reader, view: View, *, fresh: bool = False
-) -> list[Group]:
-    groups: list[Group] = []
-    for directory in directories:
-        label: Callable[[str], str] = partial(directory.label, settings=project.settings)
-        groups.append(await look(reader, directory, label, view, fresh=fresh))
-    return groups
+async def _look_ahead(reader: Reader, directories: Sequence[Directory]) -> None:
+    await reader.look_ahead([candidate.place for directory in directories for candidate in directory.candidates])
+
+
+async def _look(directories: Sequence[Directory], reader: Reader, view: View, *, fresh: bool = False) -> list[Group]:
+    await _look_ahead(reader, directories)
+    return [await look(reader, directory, view, fresh=fresh) for directory in directories]
 
 
 def _nested_in(project: Project, view: View) -> set[str]:
@@ -129,7 +130,7 @@ async def _complete(
     """
     replaces = view.identity is not None
     beside = View() if replaces else view
-    groups = await _look(project, project.base, reader, beside, fresh=True)
+    groups = await _look(project.base, reader, beside, fresh=True)
     files = [file for group in groups for file in group.files if file.content is not None]
     told: set[FileKey] = set()
     complete: _Told | None = None

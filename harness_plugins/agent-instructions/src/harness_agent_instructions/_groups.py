@@ -6,24 +6,34 @@ from collections.abc import Callable
 
 import attrs
 
-from harness_agent_instructions._places import Directory
+from harness_agent_instructions._places import Candidate, Directory
 from harness_agent_instructions._reading import UNAVAILABLE, Content, Found, Reader
 from harness_agent_instructions._state import Action, Change, FileKey, View
 
 __all__ = ["File", "Group", "look", "transitions"]
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen
 class File:
     """A file that counts, as of this pass. ``content`` is None for one in force that cannot be read now: it stays."""
 
-    key: FileKey
-    path: str
-    """As it is shown."""
-    place: str
-    """Where it is."""
-    found: Found | None = None
-    content: Content | None = None
+    candidate: Candidate
+    found: Found | None
+    content: Content | None
+
+    @property
+    def key(self) -> FileKey:
+        return self.candidate.key
+
+    @property
+    def path(self) -> str:
+        """As it is shown."""
+        return self.candidate.path
+
+    @property
+    def place(self) -> str:
+        """Where it is."""
+        return self.candidate.place
 
 
 @attrs.frozen(kw_only=True)
@@ -35,59 +45,57 @@ class Group:
     unknown: frozenset[FileKey]
 
 
-async def look(reader: Reader, directory: Directory, label: Callable[[str], str], view: View, *, fresh: bool) -> Group:
+async def look(reader: Reader, directory: Directory, view: View, *, fresh: bool) -> Group:
     """Look at a directory's candidates, each once; ``fresh`` reads them anew, whatever is remembered.
 
     Where something in force cannot be looked at, the whole directory stays as it is.
     """
-    found: list[File] = []
+    found: list[tuple[Candidate, Found]] = []
     unknown: set[FileKey] = set()
-    for name in directory.names:
-        file = File(key=FileKey(directory.shown, name), path=label(name), place=directory.file(name))
-        probe = await reader.probe(file.place)
+    for candidate in directory.candidates:
+        probe = await reader.probe(candidate.place)
         if isinstance(probe, Found):
-            found.append(attrs.evolve(file, found=probe))
+            found.append((candidate, probe))
         elif probe is UNAVAILABLE:
-            if view.active(file.key) is not None:
-                return _as_it_is(directory, label, view)
-            unknown.add(file.key)
+            if view.active(candidate.key) is not None:
+                return _as_it_is(directory, view)
+            unknown.add(candidate.key)
     files: list[File] = []
     trimmed: set[str] = set()
     unread: set[str] = set()
-    for file in found:
-        assert file.found is not None
-        content = await reader.content(file.place, file.found, fresh=fresh)
-        active = view.active(file.key)
+    for candidate, probe in found:
+        content = await reader.content(candidate.place, probe, fresh=fresh)
         if content is None:
-            unknown.add(file.key)
+            unknown.add(candidate.key)
+            active = view.active(candidate.key)
             if active is not None:
                 # Its text is out of reach; by the digest at least an exact copy of it can be told.
                 unread.add(str(active.digest))
-                files.append(file)
+                files.append(File(candidate, probe, None))
         elif content.trimmed not in trimmed and content.digest not in unread:
             trimmed.add(content.trimmed)
-            files.append(attrs.evolve(file, content=content))
+            files.append(File(candidate, probe, content))
     return Group(directory=directory, files=tuple(files), unknown=frozenset(unknown))
 
 
-def _as_it_is(directory: Directory, label: Callable[[str], str], view: View) -> Group:
-    keys = [FileKey(directory.shown, name) for name in (*directory.names, *_former(directory, view))]
-    files = [File(key=key, path=label(key.name), place=directory.file(key.name)) for key in keys if view.active(key)]
-    return Group(directory=directory, files=tuple(files), unknown=frozenset(keys))
+def _as_it_is(directory: Directory, view: View) -> Group:
+    files = [File(candidate, None, None) for candidate in directory.candidates if view.active(candidate.key)]
+    keys = [candidate.key for candidate in directory.candidates]
+    return Group(directory=directory, files=tuple(files), unknown=frozenset([*keys, *_former(directory, view)]))
 
 
-def _former(directory: Directory, view: View) -> list[str]:
-    """Names that are in force in a directory and no candidates any more: they count as absent."""
-    names = [change.key.name for change in view.within(directory.shown)]
-    return [name for name in names if name not in directory.names]
+def _former(directory: Directory, view: View) -> list[FileKey]:
+    """What is in force in a directory and no candidate any more: it counts as absent."""
+    former = (directory.former(change.key.name) for change in view.within(directory.shown))
+    return [key for key in former if key is not None]
 
 
 def transitions(group: Group, view: View, admitted: Callable[[FileKey], bool]) -> list[tuple[Change, File | None]]:
     """What has to be said about a directory, with the file that says it; ``admitted`` are the files that may count."""
     changes: list[tuple[Change, File | None]] = []
     files = {file.key: file for file in group.files if admitted(file.key)}
-    for name in (*group.directory.names, *_former(group.directory, view)):
-        key = FileKey(group.directory.shown, name)
+    candidates = (candidate.key for candidate in group.directory.candidates)
+    for key in (*candidates, *_former(group.directory, view)):
         file, active = files.get(key), view.active(key)
         if file is not None:
             digest = file.content.digest if file.content is not None else None

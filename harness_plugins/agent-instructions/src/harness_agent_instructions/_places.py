@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from functools import lru_cache
 
 import attrs
 
 from harness_agent_instructions._reading import Found, Reader
+from harness_agent_instructions._state import FileKey
 from harness_agent_instructions.config import USER_FILE, Settings
 
-__all__ = ["ROOT", "Directory", "Project", "find_project", "touched_directories"]
+__all__ = ["ROOT", "Candidate", "Directory", "Project", "find_project", "touched_directories"]
 
 ROOT = "."
 """How the project's root is shown."""
 MOST_LEVELS = 64
 """Levels below the working directory that one touched file can make us look at: far deeper than any source tree."""
+_REMEMBERED = 512
+"""Places whose names are kept worked out: they are looked at before every step."""
+
+
+@attrs.frozen
+class Candidate:
+    """A file that counts if it exists: how it is told apart, how it is shown, and where it is."""
+
+    key: FileKey
+    path: str
+    place: str
 
 
 @attrs.frozen
@@ -24,16 +37,13 @@ class Directory:
 
     path: str
     shown: str | None
-    names: tuple[str, ...]
+    candidates: tuple[Candidate, ...]
 
-    def label(self, name: str, settings: Settings) -> str:
-        """A file of this directory as it is shown, in the text and in the message's source."""
-        if self.shown is None:
-            return f"{settings.home_label}/{name}"
-        return name if self.shown == ROOT else f"{self.shown}/{name}"
-
-    def file(self, name: str) -> str:
-        return os.path.join(self.path, name)
+    def former(self, name: str) -> FileKey | None:
+        """The key of a file that is no candidate any more; None where it is one."""
+        if any(candidate.key.name == name for candidate in self.candidates):
+            return None
+        return FileKey(self.shown, name)
 
 
 @attrs.frozen
@@ -45,19 +55,15 @@ class Project:
     base: tuple[Directory, ...]
     """The user's folder, then the root and so on down to the working directory."""
     settings: Settings
-
-    @property
-    def identity(self) -> str:
-        return self.settings.identity(_relative(self.root, self.cwd))
+    identity: str
+    """What must be equal for a list of instructions to be still the right one."""
 
     def nested(self, paths: Iterable[str], shown: Iterable[str]) -> list[Directory]:
         """The directories at these paths and under these shown names that are no base ones, broadest first."""
         known = {directory.path for directory in self.base}
-        found: dict[str, Directory] = {}
-        for path in [*paths, *(os.path.normpath(os.path.join(self.root, each)) for each in shown)]:
-            if path not in known and path not in found:
-                found[path] = Directory(path, _relative(path, self.root), self.settings.candidates)
-        return sorted(found.values(), key=lambda each: tuple((each.shown or "").split("/")))
+        found = {*paths, *(os.path.normpath(os.path.join(self.root, each)) for each in shown)} - known
+        directories = [_directory(path, self.root, self.settings) for path in found]
+        return sorted(directories, key=lambda each: (each.shown or "").split("/"))
 
 
 def _relative(path: str, start: str) -> str:
@@ -66,34 +72,54 @@ def _relative(path: str, start: str) -> str:
     return relative.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-async def find_project(reader: Reader, cwd: str, settings: Settings) -> Project:
-    """The project around a working directory; its root is looked for anew each time."""
-    chain = _chain_to_root(os.path.abspath(cwd))  # noqa: ASYNC240  # looks at no file
-    cwd = root = chain[-1]
-    for directory in reversed(chain):
-        if await _is_marked(reader, directory, settings.markers):
-            root = directory
-            break
-    base = [Directory(settings.home, None, (USER_FILE,))]
-    for path in chain[chain.index(root) :]:
-        # What is loaded as the user's own file is not loaded a second time as the project's.
-        names = [name for name in settings.candidates if (path, name) != (settings.home, USER_FILE)]
-        base.append(Directory(path, _relative(path, root), tuple(names)))
-    return Project(root, cwd, tuple(base), settings)
+@lru_cache(_REMEMBERED)
+def _directory(path: str, root: str, settings: Settings) -> Directory:
+    shown = _relative(path, root)
+    prefix = "" if shown == ROOT else f"{shown}/"
+    # What is loaded as the user's own file is not loaded a second time as the project's.
+    names = [name for name in settings.candidates if (path, name) != (settings.home, USER_FILE)]
+    return Directory(
+        path,
+        shown,
+        tuple(Candidate(FileKey(shown, name), f"{prefix}{name}", os.path.join(path, name)) for name in names),
+    )
 
 
-def _chain_to_root(cwd: str) -> list[str]:
+@lru_cache(_REMEMBERED)
+def _project(root: str, cwd: str, settings: Settings) -> Project:
+    user_file = Candidate(
+        FileKey(None, USER_FILE), f"{settings.home_label}/{USER_FILE}", os.path.join(settings.home, USER_FILE)
+    )
+    chain = _chain(cwd)
+    base = [_directory(path, root, settings) for path in chain[chain.index(root) :]]
+    user = Directory(settings.home, None, (user_file,))
+    return Project(root, cwd, (user, *base), settings, settings.identity(_relative(root, cwd)))
+
+
+@lru_cache(_REMEMBERED)
+def _chain(cwd: str) -> tuple[str, ...]:
+    """The directories from the file system's root down to this one."""
     chain = [cwd]
     while (parent := os.path.dirname(chain[-1])) != chain[-1]:
         chain.append(parent)
-    return chain[::-1]
+    return tuple(reversed(chain))
 
 
-async def _is_marked(reader: Reader, directory: str, markers: Sequence[str]) -> bool:
-    for marker in markers:
-        if isinstance(await reader.probe(os.path.join(directory, marker), any_kind=True), Found):
-            return True
-    return False
+@lru_cache(_REMEMBERED)
+def _marks(cwd: str, markers: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """Where a marker would make which directory the root, nearest first."""
+    return tuple((os.path.join(path, marker), path) for path in reversed(_chain(cwd)) for marker in markers)
+
+
+async def find_project(reader: Reader, cwd: str, settings: Settings) -> Project:
+    """The project around a working directory; its root is looked for anew each time."""
+    cwd = os.path.abspath(cwd)  # noqa: ASYNC240  # looks at no file
+    marks = _marks(cwd, settings.markers)
+    await reader.look_ahead([mark for mark, _ in marks])
+    for mark, directory in marks:
+        if isinstance(await reader.probe(mark, any_kind=True), Found):
+            return _project(directory, cwd, settings)
+    return _project(cwd, cwd, settings)
 
 
 def touched_directories(cwd: str, file_path: object) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ Remembers what files said by their versions, but never their text: memory may sa
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from enum import Enum
 from typing import TypeAlias
 
@@ -84,12 +85,26 @@ class Reader:
         self._limit = limit
         self._memory = memory
         self._left = READ_AT_MOST * limit
+        self._ahead: dict[str, FileInfo | OSError | None] = {}
+
+    async def look_ahead(self, paths: Sequence[str]) -> None:
+        """Ask for all of these at once, where the file system can, before they are probed one by one."""
+        infos = getattr(self._files, "infos", None)
+        if infos is None:
+            return
+        try:
+            answers = await infos(paths)
+        except Exception:  # they are probed one by one then, and each error comes up where it belongs
+            return
+        self._ahead.update(zip(paths, answers, strict=True))
 
     async def probe(self, path: str, *, any_kind: bool = False) -> Probe:
         """What is at a path, links followed; anything but a regular file counts as absent unless ``any_kind``."""
         try:
-            info: FileInfo | None = await self._files.info(path)
+            info = self._ahead[path] if path in self._ahead else await self._files.info(path)
         except (OSError, ValueError):
+            return UNAVAILABLE
+        if isinstance(info, OSError):
             return UNAVAILABLE
         if info is None or not (any_kind or info.kind == "file"):
             return ABSENT

@@ -22,7 +22,7 @@ FORM = "instructions"
 Action: TypeAlias = Literal["set", "replace", "remove"]
 
 
-@attrs.frozen
+@attrs.frozen(cache_hash=True)
 class FileKey:
     """One instruction file: its directory as it is shown (None for the user's folder), and its name."""
 

@@ -50,7 +50,7 @@ DELTA_INTRO = (
 
 def sealed(text: str) -> str:
     """The text with every spelling of our closing tag defused; as many bytes as before."""
-    return _CLOSING.sub(r"<\1\\\2", text)
+    return _CLOSING.sub(lambda found: f"<{found[1]}\\{found[2]}", text)
 
 
 def on_one_line(name: str) -> str:

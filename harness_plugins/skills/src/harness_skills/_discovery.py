@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import attrs
 
@@ -61,12 +62,23 @@ class _Search:
     report: Callable[[str, str], None]
     complete: bool = True
 
+    ahead: dict[str, FileInfo | OSError | None] = attrs.field(factory=dict[str, Any])
+
+    async def look_ahead(self, paths: Sequence[str]) -> None:
+        """Ask for all of these at once, where the file system can."""
+        infos = getattr(self.files, "infos", None)
+        if infos is not None:
+            self.ahead.update(zip(paths, await infos(paths), strict=True))
+
     async def info(self, path: str) -> FileInfo | None:
         try:
-            return await self.files.info(path)
-        except (OSError, ValueError):
+            info = self.ahead[path] if path in self.ahead else await self.files.info(path)
+        except (OSError, ValueError) as error:
+            info = OSError(str(error))
+        if isinstance(info, OSError):
             self.complete = False
             return None
+        return info
 
     async def children(self, path: str) -> list[str]:
         try:
@@ -75,8 +87,7 @@ class _Search:
             self.complete = False
             return []
 
-    async def skill(self, folder: Folder, child: str) -> Skill | None:
-        place = os.path.join(folder.path, child, FILE)
+    async def skill(self, folder: Folder, child: str, place: str) -> Skill | None:
         info = await self.info(place)
         if info is None or info.kind != "file":
             return None
@@ -135,14 +146,17 @@ async def discover(
     """All skills in these folders; ``report`` is told of files that are none: their path, and why."""
     search = _Search(files, limit, memory, report)
     found: dict[str, Skill] = {}
+    await search.look_ahead([folder.path for folder in folders])
     for folder in folders:
         info = await search.info(folder.path)
         if info is None or info.kind != "directory":
             continue
-        for child in (await search.children(folder.path))[:MOST_CHILDREN]:
-            if not child.isprintable():
-                continue  # a name that a list or a log could not carry
-            skill = await search.skill(folder, child)
+        # Names that do not print could stand in no list, and some of them in no log.
+        children = [name for name in (await search.children(folder.path))[:MOST_CHILDREN] if name.isprintable()]
+        places = [f"{folder.path}/{child}/{FILE}" for child in children]
+        await search.look_ahead(places)
+        for child, place in zip(children, places, strict=True):
+            skill = await search.skill(folder, child, place)
             if skill is not None:
                 found.setdefault(skill.name, skill)
     return Discovery(skills=tuple(found.values()), complete=search.complete)
