@@ -2,92 +2,92 @@
 
 from __future__ import annotations
 
+import errno
 import os
-import signal
 import stat
-import subprocess
+from collections.abc import Mapping, Sequence
 
 import anyio
-import anyio.abc
 
 from harness_core.tools import FileInfo, ShellResult
+from harness_workspace._shell import Finished, environment, run_command
 
 __all__ = ["LocalFiles", "LocalShell"]
-
-_OUTPUT_LIMIT = 1024 * 1024
-"""Bytes kept of each output stream; more is read and thrown away, so that the command does not stall."""
 
 
 class LocalFiles:
     """The `FileSystem` service over the machine's own files. Blocking calls run in worker threads."""
 
     async def info(self, path: str) -> FileInfo | None:
-        try:
-            found = await anyio.to_thread.run_sync(os.stat, path)
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        kind = "file" if stat.S_ISREG(found.st_mode) else "directory" if stat.S_ISDIR(found.st_mode) else "other"
-        version = f"{found.st_dev}:{found.st_ino}:{found.st_size}:{found.st_mtime_ns}:{found.st_ctime_ns}"
-        return FileInfo(kind=kind, size=found.st_size if kind == "file" else None, version=version)
+        return await anyio.to_thread.run_sync(_info, path)
+
+    async def infos(self, paths: Sequence[str]) -> Sequence[FileInfo | OSError | None]:
+        return await anyio.to_thread.run_sync(_infos, tuple(paths))
 
     async def read(self, path: str, limit: int) -> bytes:
         return await anyio.to_thread.run_sync(_read, path, limit)
 
     async def children(self, path: str) -> list[str]:
-        return sorted(await anyio.to_thread.run_sync(os.listdir, path))
+        return await anyio.to_thread.run_sync(_children, path)
+
+
+def _info(path: str) -> FileInfo | None:
+    try:
+        found = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except ValueError as error:
+        raise _unusable(path, error) from None
+    kind = "file" if stat.S_ISREG(found.st_mode) else "directory" if stat.S_ISDIR(found.st_mode) else "other"
+    version = f"{found.st_dev}:{found.st_ino}:{found.st_size}:{found.st_mtime_ns}:{found.st_ctime_ns}"
+    return FileInfo(kind=kind, size=found.st_size if kind == "file" else None, version=version)
+
+
+def _infos(paths: Sequence[str]) -> list[FileInfo | OSError | None]:
+    found: list[FileInfo | OSError | None] = []
+    for path in paths:
+        try:
+            found.append(_info(path))
+        except OSError as error:
+            found.append(error)
+    return found
 
 
 def _read(path: str, limit: int) -> bytes:
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except ValueError as error:
+        raise _unusable(path, error) from None
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(f"{path} is no regular file")
+            raise OSError(errno.EINVAL, "It is no regular file", path)
         return file.read(limit)
 
 
-class LocalShell:
-    """The `Shell` service: commands in a process group of their own, killed as a group."""
+def _children(path: str) -> list[str]:
+    try:
+        return sorted(os.listdir(path))
+    except ValueError as error:
+        raise _unusable(path, error) from None
 
-    def __init__(self, cwd: str | None = None) -> None:
+
+def _unusable(path: str, error: ValueError) -> OSError:
+    """A path that no file can have: with a NUL, or a lone surrogate."""
+    return OSError(errno.EINVAL, str(error), path)
+
+
+class LocalShell:
+    """The `Shell` service: commands in a process group of their own, of which nothing is left afterwards."""
+
+    def __init__(self, cwd: str | None = None, environ: Mapping[str, str] | None = None) -> None:
         self._cwd = cwd
+        self._environ = environ
 
     async def run(self, command: str, *, cwd: str | None = None, timeout: float = 10.0) -> ShellResult:
-        async with await anyio.open_process(
-            ["/bin/sh", "-c", command],
-            cwd=cwd or self._cwd,
-            stdin=subprocess.DEVNULL,
-            start_new_session=True,
-        ) as process:
-            out, err = bytearray(), bytearray()
-            finished = False
-            try:
-                with anyio.move_on_after(timeout):
-                    async with anyio.create_task_group() as tasks:
-                        tasks.start_soon(_collect, process.stdout, out)
-                        tasks.start_soon(_collect, process.stderr, err)
-                    await process.wait()
-                    finished = True
-            finally:
-                if not finished:
-                    _kill_group(process.pid)
-            code = process.returncode if finished else None
-            return ShellResult(
-                exit_code=code if code is None or code >= 0 else None,
-                stdout=out.decode("utf-8", errors="replace"),
-                stderr=err.decode("utf-8", errors="replace"),
-            )
+        done = await self.finished(command, cwd=cwd, timeout=timeout)
+        return ShellResult(exit_code=done.exit_code, stdout=done.stdout, stderr=done.stderr)
 
-
-async def _collect(stream: anyio.abc.ByteReceiveStream | None, into: bytearray) -> None:
-    if stream is None:
-        return
-    async for data in stream:
-        if len(into) < _OUTPUT_LIMIT:
-            into += data[: _OUTPUT_LIMIT - len(into)]
-
-
-def _kill_group(pid: int) -> None:
-    try:
-        os.killpg(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return
+    async def finished(self, command: str, *, cwd: str | None, timeout: float) -> Finished:
+        """Like `run`, with what ended the command."""
+        environ = environment(os.environ if self._environ is None else self._environ)
+        return await run_command(command, cwd=cwd or self._cwd, timeout=timeout, environ=environ)

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import functools
+import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.from_thread
 from attrs import define, field, validators
 
 from harness_core import FileSystem, PluginContext, Shell, ToolCall, ToolOutcome, ToolSchema, hookimpl
-from harness_workspace import _files
+from harness_workspace._page import shortened
 from harness_workspace._paths import PathRefusedError, resolve
+from harness_workspace._reading import list_folder, read
+from harness_workspace._searching import search
 from harness_workspace._services import LocalFiles, LocalShell
+from harness_workspace._shell import Finished
+from harness_workspace._writing import edit, write
 
 __all__ = ["Config", "Workspace"]
 
@@ -47,7 +53,7 @@ SEARCH = _schema(
     "search",
     "Search the files of the workspace for lines that match a regular expression.",
     ["pattern"],
-    pattern={"type": "string", "description": "A Python regular expression."},
+    pattern={"type": "string", "maxLength": 1000, "description": "A Python regular expression."},
     path={**_PATH, "description": "Where to search; the whole workspace by default."},
     glob={"type": "string", "description": "Search only files of this name pattern, such as *.py."},
 )
@@ -75,6 +81,10 @@ SHELL = _schema(
 )
 
 
+SHELL_SECONDS = 60.0
+"""How long a command may take that does not say."""
+
+
 @define(kw_only=True)
 class Config:
     """Settings of the workspace plugin."""
@@ -85,8 +95,10 @@ class Config:
     """Also offer `write` and `edit`."""
     shell: bool = False
     """Also offer `shell`, and the Shell service to other plugins."""
-    max_result_bytes: int = field(default=65_536, validator=validators.ge(256))
-    """A result is cut to this many bytes of UTF-8, with a notice."""
+    services: bool = True
+    """Offer the FileSystem and Shell services; off where the deployment provides its own."""
+    max_result_bytes: int = field(default=48_000, validator=validators.ge(512))
+    """A result is cut to this many bytes of UTF-8, and says so; agents cut results after 50,000 characters."""
 
 
 class Workspace:
@@ -98,20 +110,20 @@ class Workspace:
     @hookimpl
     def harness_setup(self, ctx: PluginContext) -> None:
         config: Config = ctx.config
-        tools: list[tuple[ToolSchema, Callable[..., str], bool]] = [
-            (READ, _files.read, True),
-            (LIST, _list, True),
-            (SEARCH, _search, True),
-        ]
+        reading: list[tuple[ToolSchema, Callable[..., str]]] = [(READ, read), (LIST, list_folder), (SEARCH, search)]
+        for schema, function in reading:
+            handler = _reading(config, function, stoppable=function is search)
+            ctx.tools.register(schema, handler, parallel_safe=True)
         if config.write:
-            tools += [(WRITE, _files.write, False), (EDIT, _files.edit, False)]
-        for schema, function, parallel_safe in tools:
-            ctx.tools.register(schema, _handler(config, function), parallel_safe=parallel_safe)
-        ctx.services.provide(FileSystem, LocalFiles())  # type: ignore[type-abstract]
+            ctx.tools.register(WRITE, _writing(config, write))
+            ctx.tools.register(EDIT, _writing(config, edit))
+        shell = LocalShell()
         if config.shell:
-            shell = LocalShell()
-            ctx.services.provide(Shell, shell)  # type: ignore[type-abstract]
-            ctx.tools.register(SHELL, _shell_handler(config, shell))
+            ctx.tools.register(SHELL, _shell(config, shell))
+        if config.services:
+            ctx.services.provide(FileSystem, LocalFiles())  # type: ignore[type-abstract]
+            if config.shell:
+                ctx.services.provide(Shell, shell)  # type: ignore[type-abstract]
         ctx.prompt.section(
             "workspace:how",
             "Look at the workspace's files with your tools before you answer questions about them. "
@@ -121,52 +133,74 @@ class Workspace:
         )
 
 
-def _list(root: Path, path: str = ".", depth: int = 1) -> str:
-    return _files.list_folder(root, path, depth)
+_PARAMETERS = {"file_path": "named", "path": "named"}
+"""What tools call the place that functions call ``named``."""
 
 
-def _search(root: Path, pattern: str, path: str = ".", glob: str = "*") -> str:
-    return _files.search(root, pattern, path, glob)
+def _root(config: Config, call: ToolCall) -> str:
+    return os.path.abspath(os.path.join(call.cwd or ".", config.root or "."))
 
 
-_ARGUMENTS = {"file_path": "named"}
+def _bound(config: Config, function: Callable[..., str], call: ToolCall, **more: Any) -> Callable[[], str]:
+    arguments: dict[str, Any] = {_PARAMETERS.get(str(name), str(name)): value for name, value in call.arguments.items()}
+    return functools.partial(function, _root(config, call), **arguments, **more)
 
 
-def _root(config: Config, call: ToolCall) -> Path:
-    base = Path(call.cwd or ".").absolute()
-    return base / config.root if config.root is not None else base
+async def _outcome(call: ToolCall, work: Callable[[], str], *, abandon: bool) -> ToolOutcome:
+    try:
+        return ToolOutcome(content=await anyio.to_thread.run_sync(work, abandon_on_cancel=abandon))
+    except PathRefusedError as refused:
+        return ToolOutcome(content=str(refused), error="refused")
+    except OSError as error:
+        return _io(call, error)
 
 
-def _handler(config: Config, function: Callable[..., str]) -> Callable[[ToolCall], Any]:
+def _io(call: ToolCall, error: OSError) -> ToolOutcome:
+    named = call.arguments.get("file_path", call.arguments.get("path"))
+    place = f" for {named!r}" if named is not None else ""
+    return ToolOutcome(content=f"{call.name} failed{place}: {error.strerror or type(error).__name__}.", error="io")
+
+
+def _reading(config: Config, function: Callable[..., str], *, stoppable: bool) -> Callable[[ToolCall], Any]:
     async def handle(call: ToolCall) -> ToolOutcome:
-        arguments = {_ARGUMENTS.get(str(name), str(name)): value for name, value in call.arguments.items()}
+        more = {"check": anyio.from_thread.check_cancelled} if stoppable else {}
+        work = _bound(config, function, call, budget=config.max_result_bytes, **more)
+        # A reader that is stuck on a dead network file system is left alone; it changes nothing.
+        return await _outcome(call, work, abandon=not stoppable)
+
+    return handle
+
+
+def _writing(config: Config, function: Callable[..., str]) -> Callable[[ToolCall], Any]:
+    async def handle(call: ToolCall) -> ToolOutcome:
+        return await _outcome(call, _bound(config, function, call), abandon=False)
+
+    return handle
+
+
+def _shell(config: Config, shell: LocalShell) -> Callable[[ToolCall], Any]:
+    async def handle(call: ToolCall) -> ToolOutcome:
+        seconds = float(call.arguments.get("timeout", SHELL_SECONDS))
         try:
-            text = await anyio.to_thread.run_sync(lambda: function(_root(config, call), **arguments))
+            root = resolve(_root(config, call), ".").root
+            done = await shell.finished(call.arguments["command"], cwd=root, timeout=seconds)
         except PathRefusedError as refused:
             return ToolOutcome(content=str(refused), error="refused")
         except OSError as error:
-            return ToolOutcome(content=f"{call.name} failed: {error.strerror or type(error).__name__}.", error="io")
-        return ToolOutcome(content=_bounded(text, config.max_result_bytes))
+            return _io(call, error)
+        return _shown(done, seconds, config.max_result_bytes)
 
     return handle
 
 
-def _shell_handler(config: Config, shell: LocalShell) -> Callable[[ToolCall], Any]:
-    async def handle(call: ToolCall) -> ToolOutcome:
-        root = resolve(_root(config, call), ".")
-        timeout = float(call.arguments.get("timeout", 60))
-        result = await shell.run(call.arguments["command"], cwd=str(root), timeout=timeout)
-        parts = [result.stdout, f"[stderr]\n{result.stderr}" if result.stderr else ""]
-        ended = "was stopped" if result.exit_code is None else f"ended with exit code {result.exit_code}"
-        text = "\n".join([part.rstrip("\n") for part in parts if part] + [f"[the command {ended}]"])
-        error = None if result.exit_code == 0 else "stopped" if result.exit_code is None else "exit"
-        return ToolOutcome(content=_bounded(text, config.max_result_bytes), error=error)
-
-    return handle
-
-
-def _bounded(text: str, limit: int) -> str:
-    data = text.encode("utf-8", errors="replace")
-    if len(data) <= limit:
-        return text
-    return f"{data[:limit].decode('utf-8', errors='ignore')}\n[{len(data) - limit} more bytes are left out]"
+def _shown(done: Finished, seconds: float, budget: int) -> ToolOutcome:
+    error: str | None
+    if done.ended_by == "timeout":
+        end, error = f"the command was stopped after {seconds:g} seconds", "timeout"
+    elif done.ended_by is not None:
+        end, error = f"the command was ended by {done.ended_by}", "signal"
+    else:
+        end, error = f"the command ended with exit code {done.exit_code}", None if done.exit_code == 0 else "exit"
+    parts = [done.stdout, f"[stderr]\n{done.stderr}" if done.stderr else ""]
+    output = shortened("\n".join(part.rstrip("\n") for part in parts if part), budget - len(end) - 3)
+    return ToolOutcome(content=f"{output}\n[{end}]" if output else f"[{end}]", error=error)
