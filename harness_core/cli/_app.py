@@ -11,6 +11,7 @@ from harness_core.host.discovery import core_version
 __all__ = ["app"]
 
 COMMANDS = {
+    "check": "harness_core.cli.check:check",
     "models": "harness_core.cli.models:models",
     "run": "harness_core.cli.run:run",
     "prompt": "harness_core.cli.prompt:prompt",

@@ -1,0 +1,67 @@
+"""``harness check``: what can be known before the first model call."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import anyio
+import click
+from rich.console import Console
+from rich.markup import escape
+
+from harness_core.cli._common import FAILED, Chosen, common_options, emit_json
+from harness_core.cli._sarif import as_sarif
+from harness_core.host.check import check as find
+from harness_core.host.findings import Finding, Severity
+
+__all__ = ["check"]
+
+_STYLES = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "dim"}
+
+
+@click.command()
+@click.option(
+    "--scope", "scope_names", multiple=True, help="Check this scope; all that the composition names by default."
+)
+@click.option("--strict", is_flag=True, help="Warnings fail as well.")
+@click.option("--sarif", type=click.Path(dir_okay=False, path_type=Path), help="Also write SARIF for code hosts.")
+@common_options
+def check(chosen: Chosen, scope_names: tuple[str, ...], strict: bool, sarif: Path | None) -> None:
+    """Check the composition: everything that can be known before the first model call.
+
+    Exits with 1 when there are errors, or, with --strict, warnings.
+    """
+    findings = anyio.run(_find, chosen, scope_names)
+    if sarif is not None:
+        sarif.write_text(json.dumps(as_sarif(findings), indent=2) + "\n", encoding="utf-8")
+    if chosen.as_json:
+        emit_json({"findings": [finding.to_json() for finding in findings]})
+    else:
+        _show(findings)
+    failing = {Severity.ERROR, Severity.WARNING} if strict else {Severity.ERROR}
+    sys.exit(FAILED if any(finding.severity in failing for finding in findings) else 0)
+
+
+async def _find(chosen: Chosen, scope_names: tuple[str, ...]) -> list[Finding]:
+    # A plugin that fails is a finding like others here, whatever the composition says of it.
+    async with chosen.harness(on_error="skip") as harness:
+        names = scope_names or tuple(dict.fromkeys(t.scope for t in chosen.composition.plugins.values() if t.scope))
+        scopes = [harness.root, *(harness.known_scope(name) for name in names)]
+        return await find(harness, scopes)
+
+
+def _show(findings: list[Finding]) -> None:
+    console = Console(highlight=False, soft_wrap=True)
+    for finding in findings:
+        style = _STYLES[finding.severity]
+        scope = f" (scope {finding.scope})" if finding.scope else ""
+        console.print(
+            f"[{style}]{finding.severity.value}[/] [bold]{finding.code}[/]{escape(scope)}: {escape(finding.message)}"
+        )
+        if finding.file:
+            console.print(f"    [dim]{escape(finding.file)}:{finding.line}[/]")
+        console.print(f"    {escape(finding.remedy)}")
+    counts = [(severity, sum(finding.severity is severity for finding in findings)) for severity in Severity]
+    console.print(", ".join(f"{count} {severity.value}{'' if count == 1 else 's'}" for severity, count in counts))

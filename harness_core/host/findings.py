@@ -1,0 +1,80 @@
+"""What `harness check` can find: one record for each finding, and the one list of codes with what they mean."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any
+
+import attrs
+
+from harness_core.scopes import Origin
+
+__all__ = ["CODES", "Finding", "Severity"]
+
+
+class Severity(Enum):
+    """How bad it is: an error would fail a turn, a warning costs or surprises, a note is good to know."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+CODES: dict[str, tuple[Severity, str]] = {
+    "plugin-failed": (Severity.ERROR, "A plugin could not be installed, and is left out."),
+    "assembly-failed": (Severity.ERROR, "What the scope is told cannot be assembled or rendered at all."),
+    "unknown-tools": (Severity.ERROR, "tool_order names tools that nobody knows in the scope."),
+    "multiple-complete": (Severity.ERROR, "Two sections claim to be the complete prompt."),
+    "malformed-reference": (Severity.ERROR, "A text holds double braces that are no reference."),
+    "unknown-variable": (Severity.ERROR, "A text refers to a variable that nobody registered."),
+    "invalid-schema": (Severity.ERROR, "The parameters of a tool are no valid JSON Schema."),
+    "duplicate-tools": (Severity.ERROR, "The model would get two tools of one name."),
+    "does-not-undo-itself": (Severity.ERROR, "Taking the plugin out again leaves something behind."),
+    "unstable-section": (Severity.WARNING, "A section's text differs between two assemblies of the same state."),
+    "unstable-tool": (Severity.WARNING, "A tool's schema differs between two assemblies of the same state."),
+    "hidden-tool-named": (Severity.WARNING, "A text names a tool that the model cannot see in the scope."),
+    "zero-width": (Severity.WARNING, "A text holds characters that nobody can see."),
+    "tied-orders": (Severity.WARNING, "Two plugins gave the same order; the order of registration decides."),
+    "unknown-constraint": (Severity.NOTE, "A before/after constraint names something that is not there."),
+    "shadowed": (Severity.NOTE, "An entry is shadowed by a nearer scope's entry of the same name."),
+}
+"""All codes: their severity, and what they mean."""
+
+
+@attrs.frozen(kw_only=True)
+class Finding:
+    """One thing that can be known before the first model call (D10).
+
+    ``scope`` is where it shows, ``entry`` what it is about, ``file`` and ``line`` where that was registered.
+    """
+
+    code: str
+    message: str
+    remedy: str
+    scope: str | None = None
+    kind: str | None = None
+    entry: str | None = None
+    plugin: str | None = None
+    distribution: str | None = None
+    version: str | None = None
+    file: str | None = None
+    line: int | None = None
+
+    @property
+    def severity(self) -> Severity:
+        return CODES[self.code][0]
+
+    def to_json(self) -> dict[str, Any]:
+        """The finding for programs; what is not known is left out."""
+        facts = {name: value for name, value in attrs.asdict(self).items() if value is not None}
+        return {"severity": self.severity.value, **facts}
+
+
+def about(origin: Origin | None, place: tuple[str, int] | None = None) -> dict[str, Any]:
+    """The attributes by which a finding names who registered something, and where."""
+    facts: dict[str, Any] = {}
+    if origin is not None:
+        facts = {"plugin": origin.plugin, "distribution": origin.distribution, "version": origin.version}
+    if place is not None:
+        facts |= {"file": place[0], "line": place[1]}
+    return facts
