@@ -10,12 +10,10 @@ ROOT = Path(__file__).parents[1]
 
 
 def main() -> int:
-    sources = ["harness_core", *sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("harness_plugins/*/src/*"))]
-    failed = 0
-    for source in sources:
-        failed |= subprocess.run([sys.executable, "-m", "mypy", "--strict", source], cwd=ROOT, check=False).returncode
-    command = [sys.executable, "-m", "pyright", "--pythonpath", sys.executable, *sources]
-    failed |= subprocess.run(command, cwd=ROOT, check=False).returncode
+    sources = [str(path.parent.relative_to(ROOT)) for path in sorted(ROOT.glob("harness_plugins/*/src/*/__init__.py"))]
+    mypy = [sys.executable, "-m", "mypy", "--strict", "harness_core", *sources]
+    pyright = [sys.executable, "-m", "pyright", "--pythonpath", sys.executable, "harness_core", *sources]
+    failed = [command for command in (mypy, pyright) if subprocess.run(command, cwd=ROOT, check=False).returncode]
     return 1 if failed else 0
 
 
