@@ -14,6 +14,7 @@ COMMANDS = {
     "check": "harness_core.cli.check:check",
     "models": "harness_core.cli.models:models",
     "run": "harness_core.cli.run:run",
+    "plugins": "harness_core.cli.plugins:plugins",
     "prompt": "harness_core.cli.prompt:prompt",
 }
 """Name to ``module:function``; the module is imported when the command is asked for."""

@@ -12,7 +12,7 @@ from typing import Any, TypeVar, get_origin
 
 import attrs
 import cattrs
-from cattrs.cols import list_structure_factory
+from cattrs.cols import list_structure_factory, mapping_structure_factory
 from cattrs.errors import BaseValidationError, ForbiddenExtraKeysError, StructureHandlerNotFoundError
 from cattrs.gen import make_dict_structure_fn
 from cattrs.strategies import configure_union_passthrough
@@ -73,7 +73,7 @@ def _table(kind: Any, converter: cattrs.Converter) -> Any:
             kind, converter, _cattrs_forbid_extra_keys=True, _cattrs_detailed_validation=True
         )
     else:
-        structured = converter.gen_structure_mapping(kind)
+        structured = mapping_structure_factory(kind, converter, structure_to=dict)
 
     def structure(value: object, _: object) -> object:
         if isinstance(value, kind if attrs.has(kind) else ()):

@@ -172,7 +172,9 @@ def test_ctrl_c_ends_the_turn_as_aborted_with_the_log_whole(tmp_path: Path) -> N
     assert verify(log.info, log.events).ok
 
 
-@pytest.mark.parametrize("content", ["plugins = 3\n", "[plugins]\nworkspace = true\n", "[plugins.workspace]\nconfig = 'x'\n"])
+@pytest.mark.parametrize(
+    "content", ["plugins = 3\n", "[plugins]\nworkspace = true\n", "[plugins.workspace]\nconfig = 'x'\n"]
+)
 def test_what_must_be_a_table_is_asked_for_as_one(tmp_path: Path, content: str) -> None:
     (tmp_path / "harness.toml").write_text(content)
     assert "expected a table" in harness("prompt", cwd=tmp_path, status=1).stderr
@@ -184,3 +186,33 @@ def test_an_unknown_scope_is_refused(folder: Path) -> None:
 
 def test_an_empty_prompt_still_ends_in_a_log(folder: Path) -> None:
     harness("run", "", "--session", "s1", cwd=folder)
+
+
+def test_plugins_tells_installed_from_active_disabled_and_missing(folder: Path) -> None:
+    (folder / "harness.toml").write_text(
+        "autoload = false\n[plugins.workspace]\n[plugins.retry]\nenabled = false\n[plugins.absent]\n"
+    )
+    listed = json.loads(harness("plugins", "--json", cwd=folder).stdout)["plugins"]
+    states = {each["name"]: each["state"] for each in listed}
+    assert states["workspace"] == "active"
+    assert states["retry"] == "disabled"
+    assert states["absent"] == "not installed"
+    assert states["compaction"] == "not loaded"
+    [workspace] = [each for each in listed if each["name"] == "workspace"]
+    assert workspace["distribution"] == "pluggy-harness-workspace"
+    assert workspace["contributes"]["tools"] == ["read", "list", "search"]
+    assert workspace["contributes"]["sections"] == ["workspace:how"]
+    shown = harness("plugins", cwd=folder).stdout
+    assert "no installed distribution offers it" in shown
+
+
+def test_check_fails_on_errors_and_writes_sarif(folder: Path) -> None:
+    assert "0 errors" in harness("check", cwd=folder).stdout
+    (folder / "harness.toml").write_text(
+        'autoload = false\n[prompt]\npersona = "{{who}}"\ntool_order = ["raed", "<unlisted-tools>"]\n[plugins.workspace]\n'
+    )
+    found = json.loads(harness("check", "--json", "--sarif", "out.sarif", cwd=folder, status=1).stdout)["findings"]
+    assert {finding["code"] for finding in found} == {"unknown-variable", "unknown-tools"}
+    sarif = json.loads((folder / "out.sarif").read_text())
+    assert {result["ruleId"] for result in sarif["runs"][0]["results"]} == {"unknown-variable", "unknown-tools"}
+    assert sarif["version"] == "2.1.0"

@@ -14,6 +14,7 @@ import pytest
 from harness_core import errors
 from harness_core.hooks.specs import OBSERVERS, WATERFALLS
 from harness_core.host.composition import read_composition
+from harness_core.host.findings import CODES
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("harness_plugins/*/README.md")])
@@ -71,3 +72,9 @@ def test_the_page_of_hooks_lists_every_hook() -> None:
     page = (ROOT / "docs/reference/hooks.md").read_text(encoding="utf-8")
     for hook in ("harness_setup", *WATERFALLS, *OBSERVERS):
         assert f"| `{hook}` |" in page
+
+
+def test_the_page_of_findings_lists_every_code_with_its_severity() -> None:
+    page = (ROOT / "docs/reference/findings.md").read_text(encoding="utf-8")
+    for code, (severity, meaning) in CODES.items():
+        assert f"| `{code}` | {severity.value} | {meaning} |" in page
