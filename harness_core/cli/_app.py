@@ -11,11 +11,18 @@ from harness_core.host.discovery import core_version
 __all__ = ["app"]
 
 COMMANDS = {
+    "cache": "harness_core.cli.cache:cache",
     "check": "harness_core.cli.check:check",
+    "diff": "harness_core.cli.lock:diff",
+    "lock": "harness_core.cli.lock:lock",
+    "explain": "harness_core.cli.explain:explain",
+    "hooks": "harness_core.cli.hooks:hooks",
+    "log": "harness_core.cli.log:log",
     "models": "harness_core.cli.models:models",
-    "run": "harness_core.cli.run:run",
     "plugins": "harness_core.cli.plugins:plugins",
     "prompt": "harness_core.cli.prompt:prompt",
+    "run": "harness_core.cli.run:run",
+    "trace": "harness_core.cli.trace:trace",
 }
 """Name to ``module:function``; the module is imported when the command is asked for."""
 

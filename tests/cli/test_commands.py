@@ -216,3 +216,16 @@ def test_check_fails_on_errors_and_writes_sarif(folder: Path) -> None:
     sarif = json.loads((folder / "out.sarif").read_text())
     assert {result["ruleId"] for result in sarif["runs"][0]["results"]} == {"unknown-variable", "unknown-tools"}
     assert sarif["version"] == "2.1.0"
+
+
+def test_a_lock_is_written_checked_and_compared(folder: Path) -> None:
+    harness("lock", cwd=folder)
+    assert "Nothing changed" in harness("lock", "--check", cwd=folder).stdout
+    with (folder / "harness.toml").open("a") as file:
+        file.write('[prompt]\npersona = "Be brief."\n')
+    shown = harness("diff", cwd=folder, status=1).stdout
+    assert "added section 'deployment:persona'" in shown
+    assert "+Be brief." in shown
+    assert "The prefix cache breaks in: global." in shown
+    changes = json.loads(harness("lock", "--check", "--json", cwd=folder, status=1).stdout)["changes"]
+    assert [(each["lane"], each["what"], each["breaks_prefix"]) for each in changes] == [("sections", "added", True)]
