@@ -77,7 +77,7 @@ async def prepare_step(
         turn=turn,
         step=step,
     )
-    proposal = await propose(surroundings, context, scope, claimed, runtime_context)
+    proposal = await propose(surroundings, context, scope, claimed, runtime_context, results_due=step > 1)
     if isinstance(proposal.decision, Reject):
         return PreparedStep(rejected=proposal.decision.reason)
     assembly = proposal.assembly

@@ -40,6 +40,7 @@ async def propose(
     runtime_context: RuntimeContext,
     *,
     with_context: bool = True,
+    results_due: bool = False,
 ) -> Proposal:
     """Propose a step with the claimed messages.
 
@@ -58,6 +59,7 @@ async def propose(
         candidate=candidate,
         turn=context.turn or 1,
         step=context.step or 1,
+        results_due=results_due,
         scope=scope,
         cwd=context.cwd,
         agent=context.agent,

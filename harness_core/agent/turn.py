@@ -119,7 +119,7 @@ class Turn:
             await checkpoint()  # others run too, however fast a model and its tools are
             self._move(TurnState.PROPOSING)
             answer_due = self.step > 0 and self._results_due
-            proposal = await self._propose()
+            proposal = await self._propose(answer_due)
             await self.go_on()
             decision = proposal.decision
             if isinstance(decision, Reject):
@@ -149,7 +149,7 @@ class Turn:
             return self.agent.inbox.steered
         return self._results_due or bool(self.agent.inbox.next_step)
 
-    async def _propose(self) -> Proposal:
+    async def _propose(self, answer_due: bool) -> Proposal:
         agent, first = self.agent, self.step == 0
         claimed: tuple[UserMessage, ...] = agent.inbox.claim(first=first)
         self.claimed += [message.id for message in claimed]
@@ -157,7 +157,13 @@ class Turn:
         # A boundary that nothing was claimed at is no reason to tell a model about its surroundings (INBOX-04).
         with_context = bool(claimed) or not first
         return await propose(
-            agent.surroundings, context, agent.scope, claimed, agent.runtime_context, with_context=with_context
+            agent.surroundings,
+            context,
+            agent.scope,
+            claimed,
+            agent.runtime_context,
+            with_context=with_context,
+            results_due=answer_due,
         )
 
     def _completed(self) -> TurnEnd:

@@ -54,8 +54,9 @@ class PreStep:
     """A proposed step, before anything of it is recorded (PRE-01).
 
     ``claimed`` are the messages taken from the inbox, ``candidate`` the runtime-context snapshot that is due, if any;
-    ``messages`` is what enters unless a listener says otherwise. ``agent`` and ``session`` are None where a loop of
-    one's own prepares the step without them.
+    ``messages`` is what enters unless a listener says otherwise. ``results_due``: the model has tool results to answer,
+    so the step begins even if nothing enters. ``agent`` and ``session`` are None where a loop of one's own prepares the
+    step without them.
     """
 
     messages: tuple[UserMessage, ...] = attrs.field(converter=_messages)
@@ -63,6 +64,7 @@ class PreStep:
     candidate: UserMessage | None = None
     turn: int = 1
     step: int = 1
+    results_due: bool = False
     scope: ScopeNode
     cwd: str | None = None
     agent: Agent | None = None

@@ -33,6 +33,7 @@ class MessageTrail:
         self._surface_generation = 0
         self._visible: list[UserMessage] = []
         self._logged: set[str] = set()
+        self._newest: Event | None = None
 
     @property
     def generation(self) -> int:
@@ -50,6 +51,12 @@ class MessageTrail:
         """Was the one of that id ever logged, hidden or not?"""
         self._catch_up()
         return message_id in self._logged
+
+    @property
+    def newest(self) -> Event | None:
+        """The one that was logged last, hidden or not, with its time."""
+        self._catch_up()
+        return self._newest
 
     @property
     def ever(self) -> bool:
@@ -75,6 +82,7 @@ class MessageTrail:
 
     def _take(self, event: Event, message: UserMessage) -> None:
         self._logged.add(message.id)
+        self._newest = event
         if isinstance(event.surface, SurfaceAppend):
             self._visible.append(message)
 

@@ -379,6 +379,20 @@ async def test_what_the_listener_returns_is_what_enters(open_stage: Any) -> None
         assert [m.text for m in stage.agent.session.messages] == ["extra", "HI", "fine"]
 
 
+@pytest.mark.spec("PRE-01", "X-03")
+async def test_a_proposed_step_says_whether_results_are_due(open_stage: Any) -> None:
+    seen: list[tuple[int, bool, list[str]]] = []
+
+    class Watch:
+        @hookimpl
+        def agent_pre_step(self, step: PreStep) -> None:
+            seen.append((step.step, step.results_due, [each.text for each in step.messages]))
+
+    async with open_stage(Watch(), Steering("more"), answers=[LOOK, "a", "b"], prepare=add_look) as stage:
+        await stage.agent.run("hi")
+    assert seen == [(1, False, ["hi"]), (2, True, []), (3, False, ["more"])]
+
+
 @pytest.mark.spec("PRE-01", "UC-27")
 async def test_the_context_snapshot_stands_after_what_was_claimed(open_stage: Any) -> None:
     seen: list[PreStep] = []

@@ -109,3 +109,15 @@ def test_it_does_not_keep_a_session_alive() -> None:
     gc.collect()
     assert not trails
     assert ids(trail) == ["a"]
+
+
+@pytest.mark.spec("PRE-06")
+def test_the_newest_one_is_the_last_of_the_raw_log(session: Session) -> None:
+    trail = MessageTrail(session, is_ours)
+    assert trail.newest is None
+    first = session.append(UserMessageLogged(message=message("a")), APPEND)
+    session.append(UserMessageLogged(message=message("b", "user")), APPEND)
+    assert trail.newest is first
+    session.append(UserMessageLogged(message=message("s", "user")), SurfaceReplace(start=0, end=1, sources=[0, 1]))
+    assert trail.newest is first
+    assert MessageTrail(session, is_ours).newest is first
