@@ -111,7 +111,8 @@ def facts(value: object) -> dict[str, str]:
         case (str(), str() | None):  # a variable
             return {"value": NO_VALUE if value[1] is None else value[1]}
         case UserMessage():
-            return {"text": value.text, "source": canonical(value.source.to_json())}
+            source = {name: part for name, part in value.source.to_json().items() if name != "sections"}
+            return {"text": value.text, "source": canonical(source)}
         case CallConfig():
             return {name: canonical(part) for name, part in value.to_json().items()}
         case RequestFailure():

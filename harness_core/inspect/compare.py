@@ -76,11 +76,12 @@ _NAME = 60
 
 
 def _with_texts(change: Change) -> Change:
-    if change.lane == "messages":
-        return attrs.evolve(change, name=" ".join(change.name.split())[:_NAME])
-    if change.kind != "rewritten":
-        return change
-    return attrs.evolve(change, fields={"text": (change.before.text, change.after.text)})
+    """Names that fit on a line, and what is different as text."""
+    name = " ".join(change.name.split())[:_NAME] if change.lane == "messages" else change.name
+    if change.kind == "moved":
+        return attrs.evolve(change, name=name)
+    texts = tuple(element.text if element is not None else "" for element in (change.before, change.after))
+    return attrs.evolve(change, name=name, fields={"text": texts})
 
 
 def _settings(request: LoggedRequest) -> list[Element]:
@@ -107,12 +108,16 @@ def _behind(provenance: Mapping[str, Any]) -> Owner:
 
 
 def snapshot_parts(messages: Sequence[Message]) -> list[Element]:
-    """The contexts of the newest runtime-context snapshot among the messages (UC-13)."""
-    for message in reversed(messages):
+    """The contexts that a model sees: the parts of each plugin's newest runtime-context snapshot (UC-13)."""
+    newest: dict[str | None, Any] = {}
+    for message in messages:
         if isinstance(message, UserMessage) and message.source.form == "snapshot":
-            parts = message.source.data.get("sections", ())
-            return [Element(str(part["name"]), str(part["text"]), Owner(plugin=part.get("plugin"))) for part in parts]
-    return []
+            newest[message.source.plugin] = message.source.data.get("sections", ())
+    return [
+        Element(str(part["name"]), str(part["text"]), Owner(plugin=part.get("plugin", plugin)))
+        for plugin, parts in newest.items()
+        for part in parts
+    ]
 
 
 def _messages(request: LoggedRequest) -> list[Element]:

@@ -154,7 +154,7 @@ def _dispatch(dispatch: DispatchTrace) -> dict[str, Any]:
 def _provider(run: ProviderRun) -> dict[str, Any]:
     return {
         "kind": run.kind,
-        "name": run.name if run.kind != "tools" else f"{len(run.tools)} tools",
+        "name": run.name if run.kind != "tools" else f"({len(run.tools)})",
         "plugin": run.origin.plugin or f"scope {run.origin.scope}",
         "file": run.place[0] if run.place else None,
         "line": run.place[1] if run.place else None,

@@ -5,16 +5,16 @@ Everything is read from one traced assembly (and pre-step); explain_log.py answe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
 
-from harness_core.hooks.listeners import code_place
 from harness_core.host import Harness, Scope
 from harness_core.inspect.authorship import Piece, Writer, history, pieces
 from harness_core.inspect.changes import Change, facts, name_of
-from harness_core.inspect.trace import AssemblyTrace, DispatchTrace, ListenerRun, listener_json
+from harness_core.inspect.step import tool_writers
+from harness_core.inspect.trace import AssemblyTrace, DispatchTrace, ListenerRun, ProviderRun, listener_json
 from harness_core.prompt import render_context_snapshot, render_prompt
 from harness_core.prompt.render import SNAPSHOT_PREAMBLE
 
@@ -223,10 +223,9 @@ def _variable(trace: AssemblyTrace, name: str) -> list[Explanation]:
 def _tool(harness: Harness, scope: Scope, trace: AssemblyTrace, name: str) -> list[Explanation]:
     past = history(trace, "tools", name)
     place, of, record = _standing(trace, "tools", name)
+    known = tool_writers(harness, scope)
     registrations = [
-        Registration(
-            writer=_tool_writer(harness, scope, name, run), status="provided", facts=f"by a provider of {run.kind}"
-        )
+        Registration(writer=_tool_writer(known, name, run), status="provided", facts="by a provider of tools")
         for run in trace.providers
         if name in run.tools
     ]
@@ -259,13 +258,11 @@ def _tool(harness: Harness, scope: Scope, trace: AssemblyTrace, name: str) -> li
     ]
 
 
-def _tool_writer(harness: Harness, scope: Scope, name: str, run: Any) -> Writer:
-    tool = harness.tools.view(scope).tools.get(name)
-    if run.origin.plugin is None and tool is not None:  # the registry's own provider speaks for whoever registered
-        place = tool.place or (code_place(tool.handler) if tool.handler is not None else (None, None))
-        origin = tool.origin
-    else:
-        place, origin = run.place or (None, None), run.origin
+def _tool_writer(known: Mapping[str, Writer], name: str, run: ProviderRun) -> Writer:
+    """The registry's own provider speaks for whoever registered; any other one for itself."""
+    if run.origin.plugin is None and name in known:
+        return known[name]
+    place, origin = run.place or (None, None), run.origin
     return Writer(
         plugin=origin.plugin,
         distribution=origin.distribution,
@@ -337,8 +334,13 @@ class Found:
         }
 
 
-def find_text(trace: AssemblyTrace, fragment: str) -> list[Found]:
-    """Every place in the system text and the context snapshot where the fragment stands."""
+def find_text(
+    trace: AssemblyTrace, fragment: str, *, step: DispatchTrace | None = None, tools: Mapping[str, Writer] | None = None
+) -> list[Found]:
+    """Every place where the fragment stands: system text, context snapshot, descriptions of tools, entering messages.
+
+    ``tools`` says whose the registered tools are (see `tool_writers`).
+    """
     if trace.final is None or not fragment:
         return []
     found: list[Found] = []
@@ -354,7 +356,34 @@ def find_text(trace: AssemblyTrace, fragment: str) -> list[Found]:
             cut = [_cut(piece, start, end) for piece in parts if piece.start < end and piece.end > start]
             found.append(Found(where=where, start=at, pieces=tuple(cut)))
             at = text.find(fragment, at + 1)
+    found += [
+        _tool_text(trace, tool, fragment, (tools or {}).get(tool.name))
+        for tool in trace.final.tools
+        if fragment in tool.description
+    ]
+    for message in step.result.lanes.get("messages", ()) if step is not None and step.result is not None else ():
+        if fragment in message.text and message.source.form != "snapshot":
+            who = Writer(plugin=message.source.plugin) if message.source.plugin else Writer(plugin="the user")
+            found.append(_whole(f"message {message.id}", message.text, fragment, (who,)))
     return found
+
+
+def _tool_text(trace: AssemblyTrace, tool: Any, fragment: str, writer: Writer | None) -> Found:
+    past = [
+        Writer.of_listener(run.listener)
+        for run, change in history(trace, "tools", tool.name)
+        if change.kind == "added" or "description" in change.fields
+    ]
+    own = [writer] if writer is not None else [Writer(plugin=tool.origin.plugin)] if tool.origin is not None else []
+    return _whole(f"tool {tool.name}", tool.description, fragment, (*own, *past))
+
+
+def _whole(where: str, text: str, fragment: str, chain: tuple[Writer, ...]) -> Found:
+    """A find in a text whose stretches are not told apart: it is the last writer's."""
+    at = text.find(fragment)
+    writer = chain[-1] if chain else Writer(plugin=None, scope="unknown")
+    piece = Piece(start=at, end=at + len(fragment), text=fragment, entry=where, writer=writer, chain=chain)
+    return Found(where=where, start=at, pieces=(piece,))
 
 
 def _cut(piece: Piece, start: int, end: int) -> Piece:

@@ -19,6 +19,7 @@ from harness_core.session import (
     HeaderWritten,
     LogContents,
     RequestDispatch,
+    SessionError,
     SessionInfo,
     SessionStore,
     SurfaceReplace,
@@ -27,7 +28,7 @@ from harness_core.session import (
 )
 from harness_core.session.file_store import read_log_file
 
-__all__ = ["LoggedRequest", "Owner", "logged_requests", "open_log"]
+__all__ = ["LoggedRequest", "Owner", "logged_requests", "open_log", "request_at"]
 
 
 @attrs.frozen(kw_only=True)
@@ -169,3 +170,20 @@ def open_log(which: str, store: SessionStore | None = None) -> LogContents:
     if Path(which).is_file():
         return read_log_file(which)
     return read_log(store if store is not None else FileStore("."), which)
+
+
+def request_at(contents: LogContents, number: int | None = None) -> LoggedRequest:
+    """One request of a log, counted from 1; the last one by default.
+
+    Raises:
+        SessionError: there is no such request.
+    """
+    requests = logged_requests(contents.info, contents.events)
+    place = len(requests) if number is None else number
+    if not 1 <= place <= len(requests):
+        raise SessionError(
+            f"The log of session {contents.info.id!r} has {len(requests)} requests, and no number {place}.",
+            session=contents.info.id,
+            entry=str(place),
+        )
+    return requests[place - 1]

@@ -20,7 +20,7 @@ function put(element, attributes, children) {
 const h = (tag, attributes, ...children) => put(document.createElement(tag), attributes, children);
 const s = (tag, attributes, ...children) => put(document.createElementNS(SVG, tag), attributes, children);
 
-const count = (number, word) => `${number.toLocaleString("en")} ${word}${number === 1 ? "" : "s"}`;
+const count = (number, word) => `${number.toLocaleString("en")} ${word}${number === 1 ? "" : "s"}`.replace(/ys$/, "ies");
 const time = (ns) => (ns < 1e6 ? `${(ns / 1e3).toFixed(1)} µs` : `${(ns / 1e6).toFixed(2)} ms`);
 const place = (thing) => (thing.file ? `${thing.file}:${thing.line}` : "");
 const badge = (text, kind) => h("span", { class: `badge ${kind || ""}` }, text);
