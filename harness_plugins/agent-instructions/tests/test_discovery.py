@@ -222,6 +222,23 @@ async def test_a_file_of_unknown_size_is_read_no_further_than_the_cap(files: Any
     assert files.limits == [101, 101]
 
 
+@pytest.mark.parametrize("replaces", [False, True])
+@pytest.mark.parametrize("first", ["short", "long " * 60, "", "\U0001f600" * 40])
+async def test_within_any_budget_a_second_look_adds_nothing(files: Any, replaces: bool, first: str) -> None:
+    files.put("/p/AGENTS.md", first)
+    files.put("/p/w/AGENTS.md", "deep " * 50)
+    for limit in range(1, 1500, 7):
+        settings = Settings.of(Config(max_bytes=limit), {}, "/home/u")
+        reader = Reader(files, settings.max_source_bytes, {})
+        project = await find_project(reader, "/p/w", settings)
+        view = View(identity="another" if replaces else None)
+        due = await compose(project, reader, view)
+        assert due.draft is not None
+        view = view.with_messages([due.draft.message("1")])
+        assert len(due.draft.content[0].text.encode()) <= limit
+        assert (await compose(project, reader, view)).draft is None
+
+
 @pytest.mark.spec("X-10")
 async def test_one_pass_reads_no_more_than_some_files_of_the_largest_size(files: Any) -> None:
     folders = [f"/p/{'/'.join('d' * depth)}" for depth in range(1, 31)]

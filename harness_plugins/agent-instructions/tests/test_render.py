@@ -81,6 +81,15 @@ def test_a_cut_is_as_long_as_can_be_and_takes_the_short_intro_when_nothing_else_
     assert seen == {False, True}
 
 
+def test_a_cut_shows_at_least_one_whole_character() -> None:
+    one = part("A.md", "\U0001f600" * 300)
+    for limit in range(full_size(one), 300, -1):
+        chosen = select(block(one, limit=limit))
+        text, told = write(block(one, limit=limit), chosen)
+        assert bool(told) is ("\U0001f600" in text)
+        assert len(text.encode()) <= limit
+
+
 def test_a_heading_tells_only_of_what_has_no_content() -> None:
     empty, removal = part("e.md"), Part(path="r.md", heading=texts.removed_heading("r.md"))
     for last in (empty, removal, part("f.md", "text")):

@@ -13,7 +13,7 @@ from harness_agent_instructions._state import changes_in
 
 from harness_core import Enter, Reject, UserMessage, hookimpl
 from harness_core.models import ScriptedAnswer
-from harness_core.session import FileStore, TurnEnd
+from harness_core.session import FileStore, SurfaceReplace, TurnEnd, UserMessageLogged
 
 pytestmark = pytest.mark.anyio
 
@@ -117,8 +117,8 @@ async def test_a_refused_step_gets_its_own_decision_back_and_the_list_waits_at_t
     class Outer:
         @hookimpl(tryfirst=True)
         async def agent_pre_step(self, step: Any, call_next: Any) -> Any:
+            step.agent.inject("earlier")
             seen.append(await call_next())
-            step.agent.inject("later")
             return seen[-1]
 
     async with stage() as it:
@@ -130,6 +130,16 @@ async def test_a_refused_step_gets_its_own_decision_back_and_the_list_waits_at_t
         assert [m.source.kind for m in it.agent.inbox.next_step] == ["agent-instructions", "user"]
         await it.turn("p")
         assert [m.source.kind for m in it.agent.inbox.next_step] == ["agent-instructions", "user"]
+
+
+async def test_two_of_it_in_one_chain_say_it_once(stage: Any) -> None:
+    async with stage() as it:
+        from harness_agent_instructions import AgentInstructions
+
+        another = AgentInstructions(environ={}, user_home="/home/u")
+        await it.harness.install(another, config={"max_bytes": 10_000}, scope=it.agent.scope)
+        await it.turn("p")
+        assert it.entered() == [["p", "context", "facts"]]
 
 
 @pytest.mark.spec("AGI-30", "AGI-31")
@@ -415,6 +425,28 @@ async def test_what_fits_is_decided_anew_whenever_a_file_changes(stage: Any, fil
         assert len(it.told) == 3
 
 
+async def test_what_cannot_be_read_now_counts_with_the_size_that_it_had(stage: Any, files: Any) -> None:
+    files.put("/p/AGENTS.md", "root " * 100)
+    files.put("/p/w/AGENTS.md", "deep " * 100)
+    async with stage(max_bytes=1400) as it:
+        await it.turn()
+        files.put("/p/w/AGENTS.md", b"\xff")
+        await it.turn()
+        assert len(it.told) == 1
+
+
+async def test_what_cannot_be_read_now_is_not_taken_back_for_want_of_room(stage: Any, files: Any) -> None:
+    files.put("/p/AGENTS.md", "root " * 100)
+    files.put("/p/w/AGENTS.md", "deep")
+    async with stage(max_bytes=1400) as it:
+        await it.turn()
+        files.unreadable.add("/p/AGENTS.md")
+        files.put("/p/AGENTS.md", "root")
+        files.put("/p/w/AGENTS.md", "deep " * 100)
+        await it.turn()
+        assert [actions(message) for message in it.told[1:]] == [["replace w/AGENTS.md"]]
+
+
 async def test_a_list_that_is_only_a_notice_is_told_once(stage: Any, files: Any) -> None:
     async with stage(max_bytes=40) as it:
         await it.turn()
@@ -494,6 +526,32 @@ async def test_a_compaction_brings_the_whole_list_back_in_the_same_step(stage: A
         assert "context" in it.entered()[0]
         assert it.told[1].source.data["baseline"] is True
         assert texts.REPLACES not in it.told[1].text
+
+
+def hide(it: Any, message: UserMessage) -> None:
+    """A compaction that takes one message alone."""
+    surface = it.session.surface
+    place = next(seq for seq in surface.entries if getattr(surface.message(seq), "id", None) == message.id)
+    summary = UserMessage(id=f"summary{place}", content="summary")
+    it.session.append(UserMessageLogged(message=summary), SurfaceReplace(start=place, end=place, sources=[place]))
+
+
+@pytest.mark.spec("AGI-56")
+@pytest.mark.parametrize("gone", [True, False])
+async def test_a_full_list_takes_back_what_is_still_in_sight_and_really_gone(
+    stage: Any, files: Any, gone: bool
+) -> None:
+    async with stage() as it:
+        await it.turn()
+        files.put("/p/CLAUDE.md", "Claude.")
+        await it.turn()
+        hide(it, it.told[0])
+        if gone:
+            files.remove("/p/CLAUDE.md")
+        else:
+            files.unavailable.add("/p/CLAUDE.md")
+        await it.turn()
+        assert actions(it.told[2]) == ["set AGENTS.md", *(["remove CLAUDE.md"] if gone else [])]
 
 
 class Compactor:

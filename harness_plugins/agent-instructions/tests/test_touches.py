@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import logging
 from typing import Any
 
@@ -9,7 +10,7 @@ import anyio
 import pytest
 from harness_agent_instructions._state import changes_in
 
-from harness_core import ToolOutcome, ToolSchema, UserMessage, hookimpl
+from harness_core import Enter, ToolOutcome, ToolSchema, UserMessage, hookimpl
 from harness_core.models import ScriptedAnswer
 from harness_core.session import FileStore, InboxSpliced, StepEnd, TurnEnd
 
@@ -225,7 +226,7 @@ async def test_what_waits_and_what_is_touched_later_wait_together(stage: Any) ->
 
 
 async def test_what_waits_from_an_earlier_process_is_kept_when_another_directory_is_touched(
-    stage: Any, tmp_path: Any
+    stage: Any, files: Any, tmp_path: Any
 ) -> None:
     store = FileStore(tmp_path)
     async with stage(store=store) as it:
@@ -235,6 +236,33 @@ async def test_what_waits_from_an_earlier_process_is_kept_when_another_directory
         await it.touch("c/x.py")
         (waiting,) = it.waiting
         assert actions(waiting) == ["set a/AGENTS.md", "set c/AGENTS.md"]
+        probes = len(files.probes)
+        prepared = await it.harness.prepare_step(it.agent, ["q"])
+        assert prepared.messages[1] == waiting
+        assert len(files.probes) == probes
+
+
+async def test_what_waits_of_the_first_directories_and_what_is_touched_wait_together(stage: Any, files: Any) -> None:
+    async with stage() as it:
+        await it.turn("p")
+        files.put("/p/AGENTS.md", "Be stern.")
+        it.gate.decide = lambda decision: Enter([])
+        await it.turn("q")
+        assert [actions(message) for message in it.waiting] == [["replace AGENTS.md"]]
+        await it.touch("c/x.py")
+        (waiting,) = it.waiting
+        assert actions(waiting) == ["replace AGENTS.md", "set c/AGENTS.md"]
+
+
+async def test_a_name_that_is_no_candidate_any_more_is_taken_back(stage: Any, files: Any, tmp_path: Any) -> None:
+    files.remove("/p/AGENTS.md")
+    store = FileStore(tmp_path)
+    async with stage(store=store) as it:
+        await it.turn("p", ("read", "c/x.py"))
+    async with stage(store=store, resume=True, instruction_file_candidates=["CLAUDE.md"]) as it:
+        await it.turn("q")
+        await it.turn("q")
+        assert [actions(message) for message in it.told] == [["set c/AGENTS.md"], ["remove c/AGENTS.md"]]
 
 
 @pytest.mark.spec("AGI-52")
@@ -362,6 +390,40 @@ async def test_touches_inside_an_open_step_wait_for_its_end(stage: Any, files: A
         assert told[0] > ends[0]
         # What goes on in the same turn never passes through the inbox.
         assert not any(isinstance(e.data, InboxSpliced) and it.told[1] in e.data.inserted for e in it.session.events)
+
+
+@pytest.mark.spec("AGI-59")
+async def test_no_step_that_is_proposed_meanwhile_hears_of_touches_inside_an_open_one(stage: Any) -> None:
+    async with stage() as it:
+        seen: list[Any] = []
+
+        async def look(call: Any) -> str:
+            await it.call("read", "a/x.py")
+            seen.extend((await it.harness.prepare_step(it.agent, ["r"])).messages)
+            return "done"
+
+        it.harness.root.tools.register(ToolSchema("look"), look)
+        it.model.add(ScriptedAnswer(calls=[("read", {"file_path": "c/x.py"}), ("look", {}), ("look", {})]))
+        await it.turn("p")
+        assert {message.text for message in seen} == {"r"}
+        assert heard(it) == [["set a/AGENTS.md", "set c/AGENTS.md"]]
+
+
+async def test_a_call_whose_result_is_never_logged_counts_for_nothing(stage: Any) -> None:
+    async with stage() as it:
+
+        async def look(call: Any) -> str:
+            async with anyio.create_task_group() as tasks:
+                # Another task of the host, outside of this call but while the step is open.
+                contextvars.Context().run(tasks.start_soon, it.call, "read", "c/x.py")
+            return "done"
+
+        it.harness.root.tools.register(ToolSchema("look"), look)
+        it.model.add(ScriptedAnswer(calls=[("look", {})]))
+        await it.turn("p")
+        await it.turn("q")
+        assert heard(it) == []
+        assert not it.plugin.plugin._talks[it.session].unconfirmed
 
 
 @pytest.mark.spec("AGI-59")
@@ -546,6 +608,8 @@ async def test_after_it_is_taken_out_nothing_is_put_into_the_inbox_any_more(stag
         await anyio.wait_all_tasks_blocked()
         before = len(it.session.events)
         await it.plugin.aclose()
+        await anyio.wait_all_tasks_blocked()
+        assert not it.plugin.plugin._projections
         files.gate.set()
         await anyio.wait_all_tasks_blocked()
         assert (it.waiting, len(it.session.events)) == ([], before)

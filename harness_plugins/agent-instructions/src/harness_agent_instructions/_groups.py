@@ -46,9 +46,10 @@ class Group:
 
 
 async def look(reader: Reader, directory: Directory, view: View, *, fresh: bool) -> Group:
-    """Look at a directory's candidates, each once; ``fresh`` reads them anew, whatever is remembered.
+    """Look at a directory's candidates, each once.
 
-    Where something in force cannot be looked at, the whole directory stays as it is.
+    Where something in force cannot be looked at, the whole directory stays as it is. ``fresh`` is for a full list, which
+    has no state to keep: what can be read is read anew, whatever is remembered, and the rest is left out.
     """
     found: list[tuple[Candidate, Found]] = []
     unknown: set[FileKey] = set()
@@ -57,7 +58,7 @@ async def look(reader: Reader, directory: Directory, view: View, *, fresh: bool)
         if isinstance(probe, Found):
             found.append((candidate, probe))
         elif probe is UNAVAILABLE:
-            if view.active(candidate.key) is not None:
+            if not fresh and view.active(candidate.key) is not None:
                 return _as_it_is(directory, view)
             unknown.add(candidate.key)
     files: list[File] = []
