@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import signal
 from pathlib import Path
 
 import anyio
@@ -104,3 +106,13 @@ async def test_secrets_of_the_environment_do_not_reach_commands(root: Path) -> N
     assert not any(secret in done.stdout for secret in ("k1", "k2", "k3"))
     assert "KEYMAP=de" in done.stdout
     assert set(environment(environ)) == {"PATH", "KEYMAP"}
+
+
+async def test_a_daemon_that_left_the_group_holds_nothing_up_and_nothing_open(root: Path) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    with anyio.fail_after(10):
+        done = await run("setsid sleep 30 & echo $!")
+    assert done.exit_code == 0
+    gc.collect()  # what is not closed would be warned of here, and that is an error
+    assert len(os.listdir("/proc/self/fd")) <= before + 3  # the event loop's own
+    os.kill(int(done.stdout), signal.SIGKILL)

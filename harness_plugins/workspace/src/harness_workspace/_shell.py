@@ -7,9 +7,9 @@ import re
 import signal
 import subprocess
 from collections.abc import Mapping
+from typing import Self
 
 import anyio
-import anyio.abc
 import attrs
 
 __all__ = ["Finished", "environment", "run_command"]
@@ -18,6 +18,7 @@ KEPT_BYTES = 512 * 1024
 """Bytes kept of the beginning, and as many of the end, of each output stream."""
 GRACE = 0.2
 """Seconds that output may still come after the command ended, while something it started holds the stream."""
+_CHUNK = 65_536
 _SECRET = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$", re.IGNORECASE)
 
 
@@ -32,15 +33,44 @@ class Finished:
     stderr: str
 
 
-class _Kept:
-    """The beginning and the end of a stream."""
+class _Output:
+    """One of a command's output streams: a pipe, and the beginning and the end of what came out of it.
+
+    The pipe is ours and not the event loop's: whoever inherited its other end may keep that open for as long as it
+    likes, and must not keep ours open too.
+    """
 
     def __init__(self) -> None:
+        self._reading, self.writing = os.pipe()
+        os.set_blocking(self._reading, False)
+        self._is_open = True
         self._head = bytearray()
         self._tail = bytearray()
         self._dropped = 0
 
-    def add(self, data: bytes) -> None:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.handed_over()
+        os.close(self._reading)
+
+    def handed_over(self) -> None:
+        """The command has the other end by now."""
+        if self._is_open:
+            self._is_open = False
+            os.close(self.writing)
+
+    async def collect(self) -> None:
+        """Take what comes until everybody has closed the other end."""
+        while True:
+            await anyio.wait_readable(self._reading)
+            data = os.read(self._reading, _CHUNK)
+            if not data:
+                return
+            self._add(data)
+
+    def _add(self, data: bytes) -> None:
         room = KEPT_BYTES - len(self._head)
         self._head += data[:room]
         self._tail += data[room:] if room < len(data) else b""
@@ -71,28 +101,31 @@ async def run_command(
     Raises:
         OSError: it cannot be started, as when there is no such folder.
     """
-    out, err = _Kept(), _Kept()
-    async with await anyio.open_process(
-        ["/bin/sh", "-c", command],
-        cwd=cwd,
-        env=dict(environ),
-        stdin=subprocess.DEVNULL,
-        start_new_session=True,
-    ) as process:
-        over = False
-        try:
-            async with anyio.create_task_group() as readers:
-                readers.start_soon(_collect, process.stdout, out)
-                readers.start_soon(_collect, process.stderr, err)
-                with anyio.move_on_after(timeout):
-                    await process.wait()
-                    over = True
-                # Whoever is left in the group may hold the streams open for as long as it likes.
-                readers.cancel_scope.deadline = anyio.current_time() + GRACE
-                if not over:
-                    _end_group(process.pid)
-        finally:
-            _end_group(process.pid)
+    with _Output() as out, _Output() as err:
+        async with await anyio.open_process(
+            ["/bin/sh", "-c", command],
+            cwd=cwd,
+            env=dict(environ),
+            stdin=subprocess.DEVNULL,
+            stdout=out.writing,
+            stderr=err.writing,
+            start_new_session=True,
+        ) as process:
+            over = False
+            try:
+                out.handed_over()
+                err.handed_over()
+                async with anyio.create_task_group() as readers:
+                    readers.start_soon(out.collect)
+                    readers.start_soon(err.collect)
+                    with anyio.move_on_after(timeout):
+                        await process.wait()
+                        over = True
+                    readers.cancel_scope.deadline = anyio.current_time() + GRACE
+                    if not over:
+                        _end_group(process.pid)
+            finally:
+                _end_group(process.pid)
     code = process.returncode
     return Finished(
         exit_code=code if over and code is not None and code >= 0 else None,
@@ -100,12 +133,6 @@ async def run_command(
         stdout=out.text(),
         stderr=err.text(),
     )
-
-
-async def _collect(stream: anyio.abc.ByteReceiveStream | None, into: _Kept) -> None:
-    if stream is not None:
-        async for data in stream:
-            into.add(data)
 
 
 def _signal(code: int) -> str:
