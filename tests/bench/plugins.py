@@ -80,6 +80,7 @@ async def proposed(agent: Agent, harness: Harness, steps: int) -> float:
         messages=(),
         turn=2,
         step=2,
+        results_due=True,
         scope=agent.scope,
         cwd=agent.session.cwd,
         agent=agent,

@@ -688,3 +688,23 @@ async def test_a_step_during_which_it_is_taken_out_goes_on_without_it(stage: Any
             files.gate.set()
         assert it.entered() == [["p", "facts"]]
         assert ends(it) == ["completed"]
+
+
+@pytest.mark.spec("X-03")
+async def test_a_later_step_that_would_hold_nothing_else_does_not_begin(stage: Any, files: Any) -> None:
+    class Steers:
+        done = False
+
+        @hookimpl
+        async def agent_turn_stopping(self, agent: Any, turn: int) -> None:
+            if not self.done:
+                self.done = True
+                files.put("/p/AGENTS.md", "Be stern.")
+                agent.steer("dropped")
+
+    async with stage() as it:
+        await it.harness.install(Steers())
+        it.gate.decide = lambda decision: Enter([m for m in decision.messages if m.text != "dropped"])
+        await it.turn("p")
+        assert len(it.model.requests) == 1
+        assert [actions(message) for message in it.waiting] == [["replace AGENTS.md"]]

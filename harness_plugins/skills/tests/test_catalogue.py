@@ -388,3 +388,24 @@ async def test_what_is_remembered_of_a_session_goes_with_it(stage: Any, files: A
         del other
         gc.collect()
         assert len(plugin._talks) == 0
+
+
+@pytest.mark.spec("X-03")
+async def test_a_later_step_that_would_hold_nothing_else_does_not_begin(stage: Any, files: Any) -> None:
+    class Steers:
+        done = False
+
+        @hookimpl
+        async def agent_turn_stopping(self, agent: Any, turn: int) -> None:
+            if not self.done:
+                self.done = True
+                files.skill("web")
+                agent.steer("dropped")
+
+    files.skill("pdf")
+    async with stage() as it:
+        await it.harness.install(Steers())
+        it.gate.decide = lambda decision: Enter([m for m in decision.messages if m.text != "dropped"])
+        await it.turn("p")
+        assert len(it.model.requests) == 1
+        assert it.listed == [["pdf"]]

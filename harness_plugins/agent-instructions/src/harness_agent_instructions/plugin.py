@@ -66,7 +66,8 @@ class AgentInstructions:
 
     async def _admit(self, step: PreStep, decision: Enter | Reject, talk: Talk) -> Enter | Reject:
         inbox = step.agent.inbox if step.agent is not None else None
-        refused = isinstance(decision, Reject) or (step.step == 1 and not decision.messages)
+        # Where nothing begins, a context alone is no reason to ask a model.
+        refused = isinstance(decision, Reject) or not (decision.messages or step.results_due)
         claimed = ours(step.claimed) if self._files(step.scope) is not None else []
         if refused and inbox is not None and claimed:
             # What waited goes on waiting, as it is: it is corrected once it has entered.

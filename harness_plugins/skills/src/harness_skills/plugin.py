@@ -82,8 +82,10 @@ class Skills:
         """Append the list where it changed, and then what users asked for."""
         decision = await call_next()
         ctx = self._ctx
-        if ctx is None or isinstance(decision, Reject) or (step.step == 1 and not decision.messages):
+        if ctx is None or isinstance(decision, Reject):
             return decision
+        if not (decision.messages or step.results_due):
+            return decision  # nothing begins here; a list alone is no reason to ask a model (X-03)
         claimed = {message.id for message in step.claimed}
         asked = _invocations.asked_for(message for message in decision.messages if message.id in claimed)
         visible = self._is_visible(step, ctx)
