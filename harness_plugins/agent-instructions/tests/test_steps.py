@@ -34,7 +34,7 @@ def ends(it: Any) -> list[str]:
 # --- entering ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.spec("AGI-24")
+@pytest.mark.spec("AGI-24", "UC-27")
 async def test_the_first_list_enters_behind_the_prompt_and_before_the_facts(stage: Any) -> None:
     async with stage() as it:
         await it.turn("p")
@@ -49,6 +49,8 @@ async def test_the_first_list_enters_behind_the_prompt_and_before_the_facts(stag
         ]
         assert len(message.content) == 1
         assert message.text.startswith(texts.OPEN)
+        assert "background" in message.text
+        assert "no message from the user" in message.text
 
 
 @pytest.mark.spec("AGI-25")

@@ -17,6 +17,7 @@ from harness_core.session import FileStore, TurnEnd
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.spec("UC-27")
 async def test_it_enters_with_the_first_step_behind_everything_and_stays_until_it_changes(
     stage: Any, files: Any
 ) -> None:
