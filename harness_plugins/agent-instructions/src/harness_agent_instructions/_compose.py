@@ -41,14 +41,9 @@ class Draft:
 
 @attrs.frozen(kw_only=True)
 class Due:
-    """What came of a composition.
-
-    ``told`` are the touched directories that the draft speaks for, ``waiting`` those that have something to say for which
-    there was no room at all. The others have nothing to say.
-    """
+    """What came of a composition; ``waiting`` are touched directories that there was no room for at all."""
 
     draft: Draft | None = None
-    told: frozenset[str] = frozenset()
     waiting: frozenset[str] = frozenset()
 
 
@@ -87,15 +82,15 @@ async def compose(
             continue
         changes += transitions(group, view, lambda key: True)
     delta = await _delta(changes, project, reader)
-    concerned = _paths(project, changes).intersection(touched)
+    waiting = frozenset() if delta is not None else _paths(project, changes).intersection(touched)
     if complete is None and delta is None:
-        return Due(waiting=concerned)
+        return Due(waiting=waiting)
     blocks = [each for each in (complete, delta) if each is not None]
     draft = Draft(
         content=tuple(TextBlock(text) for text, _ in blocks),
         source=source_of([change for _, told in blocks for change in told], identity if complete is not None else None),
     )
-    return Due(draft=draft, told=concerned) if delta is not None else Due(draft=draft, waiting=concerned)
+    return Due(draft=draft, waiting=waiting)
 
 
 async def _look_ahead(reader: Reader, directories: Sequence[Directory]) -> None:
