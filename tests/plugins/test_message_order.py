@@ -10,6 +10,7 @@ import attrs
 import pytest
 from harness_agent_instructions import AgentInstructions
 from harness_skills import Skills
+from harness_time import TimeContext
 from harness_workspace import Workspace
 
 from harness_core import Enter, Harness, PluginUse, Source, UserMessage, hookimpl
@@ -92,7 +93,7 @@ def uses() -> dict[str, PluginUse]:
         "skills": PluginUse(plugin=Skills(user_home="/nowhere")),
         "note": PluginUse(plugin=Ordinary("note", after_facts), name="note"),
         "recall": PluginUse(plugin=Outer("recall", after_first), name="recall"),
-        "time": PluginUse(plugin=Outer("time", len), name="time"),
+        "time": PluginUse(plugin=TimeContext(local_zone=lambda: "UTC")),
         "location": PluginUse(plugin=Outer("location", lambda messages: 0), name="location"),
         "facts": PluginUse(plugin=Facts()),
     }
@@ -116,5 +117,5 @@ async def test_one_order_of_messages_in_every_order_of_loading(
         entered = [name(message) for message in agent.session.messages if isinstance(message, UserMessage)]
         assert entered == [
             "location", "one /pdf", "recall", "two", "agent-instructions", "harness", "note",
-            "skill-catalog", "skill-invocation", "time",
+            "skill-catalog", "skill-invocation", "time-context",
         ]  # fmt: skip
