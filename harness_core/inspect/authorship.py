@@ -21,6 +21,7 @@ from harness_core.prompt.spans import source_text, text_spans
 __all__ = ["Piece", "Writer", "assigned", "history", "pieces", "registrant"]
 
 _TOKEN = re.compile(r"\s+|\w+|[^\w\s]")
+_WORD = re.compile(r"\w")
 _COMPARED_TOKENS = 3_000
 """Beyond this a rewritten stretch is compared line by line, and beyond as many lines it counts as written anew."""
 
@@ -214,8 +215,9 @@ def assigned(owned: Owned, before: str, after: str, writer: Writer) -> Owned:
         if low > at:
             _extend(result, low, writer)
         for part_start, part_end, owner in _between(owned, start, end) if owned else [(start, end, writer)]:
-            _extend(result, low + part_end - start, owner)
-            assert part_end > part_start
+            # A lone space or full stop that both happen to have says nothing about who wrote it.
+            kept = _WORD.search(before, part_start, part_end) is not None
+            _extend(result, low + part_end - start, owner if kept else writer)
         at = high
     if at < len(after):
         _extend(result, len(after), writer)
@@ -233,8 +235,12 @@ def _kept(before: str, after: str) -> list[tuple[int, int, int, int]]:
     """The stretches that both texts have, in order: start and end in the one, start and end in the other."""
     limit = min(len(before), len(after))
     head = next((i for i in range(limit) if before[i] != after[i]), limit)
+    while head > 0 and (_inside_word(before, head) or _inside_word(after, head)):
+        head -= 1  # half a word is nobody's
     limit -= head
     tail = next((i for i in range(limit) if before[-1 - i] != after[-1 - i]), limit)
+    while tail > 0 and (_inside_word(before, len(before) - tail) or _inside_word(after, len(after) - tail)):
+        tail -= 1
     kept = [(0, head, 0, head)] if head else []
     one, two = before[head : len(before) - tail], after[head : len(after) - tail]
     if one and two:
@@ -242,6 +248,10 @@ def _kept(before: str, after: str) -> list[tuple[int, int, int, int]]:
     if tail:
         kept.append((len(before) - tail, len(before), len(after) - tail, len(after)))
     return kept
+
+
+def _inside_word(text: str, at: int) -> bool:
+    return 0 < at < len(text) and _WORD.match(text[at - 1]) is not None and _WORD.match(text[at]) is not None
 
 
 def _matched(one: str, two: str) -> list[tuple[int, int, int, int]]:
@@ -252,12 +262,7 @@ def _matched(one: str, two: str) -> list[tuple[int, int, int, int]]:
             return []
     starts, new_starts = _starts(old), _starts(new)
     blocks = SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
-    return [
-        (starts[a], starts[a + size], new_starts[b], new_starts[b + size])
-        for a, b, size in blocks
-        # A lone space or comma that both happen to have says nothing about who wrote it.
-        if size and "".join(old[a : a + size]).strip(" \t\n,.;:()[]{}\"'-")
-    ]
+    return [(starts[a], starts[a + size], new_starts[b], new_starts[b + size]) for a, b, size in blocks if size]
 
 
 def _starts(tokens: Sequence[str]) -> list[int]:

@@ -80,7 +80,8 @@ def _with_texts(change: Change) -> Change:
     name = " ".join(change.name.split())[:_NAME] if change.lane == "messages" else change.name
     if change.kind == "moved":
         return attrs.evolve(change, name=name)
-    texts = tuple(element.text if element is not None else "" for element in (change.before, change.after))
+    before, after = change.before, change.after
+    texts = (before.text if before is not None else "", after.text if after is not None else "")
     return attrs.evolve(change, name=name, fields={"text": texts})
 
 
