@@ -109,9 +109,9 @@ def _show_comparisons(chosen: Chosen, comparisons: list[OrderComparison], names:
     for comparison in comparisons:
         table = plain_table(names[0], names[1], "listener", "", numbers=names, title=comparison.hook)
         for row in comparison.rows:
-            note = (
-                "moved" if row.moved else "only here" if row.right is None else "only there" if row.left is None else ""
-            )
+            note = f"only {names[0]}" if row.right is None else f"only {names[1]}" if row.left is None else ""
+            if row.moved:
+                note = f"moved: {' -> '.join(dict.fromkeys(row.why))}"
             table.add_row(str(row.left or "-"), str(row.right or "-"), Text(row.name), Text(note, style="yellow"))
         out.print(table)
         out.print("the same order" if comparison.same else "")

@@ -107,10 +107,11 @@ class OrderRow:
 
     name: str
     plugin: str
-    listener: Listener
     left: int | None
     right: int | None
     moved: bool
+    why: tuple[str, str]
+    """Why it stands where it stands, in each of the two."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -119,7 +120,7 @@ class OrderRow:
             "left": self.left,
             "right": self.right,
             "moved": self.moved,
-            "why": self.listener.why,
+            "why": list(self.why),
         }
 
 
@@ -146,16 +147,17 @@ def compare_orders(left: HookOrder, right: HookOrder) -> OrderComparison:
         if change.kind == "moved"
     }
     places = _places(left.listeners), _places(right.listeners)
-    known = {listener_key(each): each for each in (*right.listeners, *left.listeners)}
+    plugins = {listener_key(each): each.plugin for each in (*right.listeners, *left.listeners)}
+    whys = [{listener_key(each): each.why for each in order.listeners} for order in (left, right)]
     keys = dict.fromkeys([*places[0], *places[1]])
     rows = [
         OrderRow(
             name=key,
-            plugin=known[key].plugin,
-            listener=known[key],
+            plugin=plugins[key],
             left=places[0].get(key),
             right=places[1].get(key),
             moved=key in moved,
+            why=(whys[0].get(key, ""), whys[1].get(key, "")),
         )
         for key in keys
     ]

@@ -307,11 +307,16 @@ class Telemetry:
             span.end(end_time=max(record.end, record.start))
 
 
+_PROPOSING = ("harness.assemble", "harness.waterfall agent_pre_step")
+"""What happens before a step begins, and so stands beside it."""
+
+
 def _place(turn: SpanRecord, span: SpanRecord) -> None:
-    """Put a span below the step that it belongs to, or below the turn: proposals come before their step."""
-    steps = [child for child in turn.children if "harness.step" in child.attributes]
-    inside = (step for step in steps if step.start <= span.start and span.end <= step.end + _MS)
-    (next(inside, turn)).children.append(span)
+    """Put a span below the step that it belongs to; proposals below the turn."""
+    number = span.attributes.get("harness.step")
+    steps = (child for child in turn.children if child.name.startswith("step ") and span.name not in _PROPOSING)
+    inside = (step for step in steps if step.attributes["harness.step"] == number)
+    next(inside, turn).children.append(span)
 
 
 @asynccontextmanager
