@@ -24,6 +24,9 @@ from harness_openai import DEEPSEEK, OPENAI, ChatCompletions, CompatibleEndpoint
 from harness_core import Harness, ToolSchema, hookimpl
 from harness_core.agent import Agent
 from harness_core.host import AgentSettings
+from harness_core.inspect.cache import CacheModel, CacheReport, analyse
+from harness_core.inspect.logged import logged_requests
+from harness_core.inspect.wire import LANES
 from harness_core.models import (
     CallConfig,
     Chunk,
@@ -48,6 +51,12 @@ CHANGED_TURN = 4
 SLACK = 4
 """Tokens at the end of a prompt that its extension may spell otherwise, because text goes on there."""
 
+TEMPLATE = 16
+"""Tokens that a chat template puts around the messages, which no log knows of."""
+
+AROUND_TOOLS = 80
+"""Tokens that a template spells around the descriptions of two tools: they count where the prefix ends behind the tools."""
+
 START_SECONDS = 120
 
 
@@ -59,6 +68,8 @@ class Service:
     model: str
     unit: int
     pause: float
+    order: tuple[str, ...]
+    """What stands before what in the prompt that its model reads."""
     url: str | None = None
     """Where prompts can be looked at, if anywhere."""
 
@@ -72,6 +83,8 @@ class Conversation:
     bodies: list[bytes]
     changed: int
     """The number of the first request with the changed section."""
+    report: CacheReport
+    """What ``harness cache`` makes of the session's log."""
 
 
 class Calling:
@@ -150,10 +163,16 @@ async def held(service: Service) -> Conversation:
                 changed = len(model.requests)
             result = await agent.run(f"Question {composition.turn}: what does the index say?")
             assert result.reason == "completed", result.failure
+        cache = CacheModel(unit=service.unit, order=service.order)
+        logged = logged_requests(agent.session.info, agent.session.events)
+        # The server's own tokenizer counts parts of prompts; a service that has none to offer leaves it to proportion.
+        url = service.url
+        count = None if url is None else lambda text: len(_spelled(url, text))
+        report = await anyio.to_thread.run_sync(lambda: analyse(logged, model=cache, count_tokens=count))
         usages = [each.data.usage for each in agent.session.events if isinstance(each.data, AssistantMessageLogged)]
     await service.adapter.retire()
     bodies = [service.adapter.body(request) for request in model.requests]
-    return Conversation(model.requests, usages, bodies, changed)
+    return Conversation(model.requests, usages, bodies, changed, report)
 
 
 # --- the servers ------------------------------------------------------------------------------------------------------
@@ -177,7 +196,7 @@ def llama() -> Iterator[Service]:
         try:
             _await_health(url, server)
             adapter = ChatCompletions("real", CompatibleEndpoint(base_url=f"{url}/v1"), OPENAI)
-            yield Service(adapter=adapter, model="gemma", unit=1, pause=0.0, url=url)
+            yield Service(adapter=adapter, model="gemma", unit=1, pause=0.0, order=LANES, url=url)
         finally:
             server.terminate()
 
@@ -202,7 +221,11 @@ def deepseek() -> Service:
     # Documented in units of 64 tokens, observed in multiples of 128 (UC-29); kept some seconds after the request.
     adapter = ChatCompletions("real", DeepSeekEndpoint(effort="none"), DEEPSEEK)
     return Service(
-        adapter=adapter, model=os.environ.get("HARNESS_DEEPSEEK_MODEL", "deepseek-chat"), unit=128, pause=5.0
+        adapter=adapter,
+        model=os.environ.get("HARNESS_DEEPSEEK_MODEL", "deepseek-chat"),
+        unit=128,
+        pause=5.0,
+        order=("system", "tools", "messages"),
     )
 
 
@@ -283,6 +306,27 @@ def test_the_cache_holds_what_the_prompts_have_in_common(
     assert found >= common - SLACK
 
 
+def test_the_log_alone_predicts_which_request_loses_its_prefix_and_why(conversation: Conversation) -> None:
+    broken = [number for number, each in enumerate(conversation.report.requests) if each.break_ is not None]
+    assert broken == [conversation.changed]
+    found = conversation.report.requests[conversation.changed].break_
+    assert found is not None
+    assert found.lane == "system"
+    assert (found.cause.before, found.cause.after) == ("Mode: careful.", "Mode: fast.")
+    assert "composition" in str(found.cause.to_json())
+
+
+def test_the_prediction_is_within_a_unit_and_the_templates_few_tokens(
+    service: Service, conversation: Conversation
+) -> None:
+    for number, each in enumerate(conversation.report.requests[1:], start=1):
+        print(f"request {number + 1:2}: {each.predicted:5} predicted, {each.reported:5} reported")
+        assert each.reported is not None
+        # Where the prefix breaks inside the head, the template's own words around each tool stand before the break too.
+        words = AROUND_TOOLS if number == conversation.changed else TEMPLATE
+        assert each.reported - words <= each.predicted <= each.reported + service.unit, f"request {number + 1}"
+
+
 def _common_tokens(url: str, before: bytes, after: bytes) -> int:
     first, second = (_tokens(url, body) for body in (before, after))
     return next((at for at, (one, two) in enumerate(zip(first, second, strict=False)) if one != two), len(first))
@@ -290,6 +334,10 @@ def _common_tokens(url: str, before: bytes, after: bytes) -> int:
 
 def _tokens(url: str, body: bytes) -> list[int]:
     prompt = httpx.post(f"{url}/apply-template", content=body, timeout=60).json()["prompt"]
-    asked = {"content": prompt, "add_special": True, "parse_special": True}
+    return _spelled(url, prompt, add_special=True)
+
+
+def _spelled(url: str, text: str, *, add_special: bool = False) -> list[int]:
+    asked = {"content": text, "add_special": add_special, "parse_special": True}
     tokens: list[int] = httpx.post(f"{url}/tokenize", json=asked, timeout=60).json()["tokens"]
     return tokens
