@@ -16,14 +16,15 @@ function cachePart(cache) {
 
 function chart(requests) {
   const detail = h("div", { class: "detail", "aria-live": "polite" }, h("span", { class: "note" }, "Hover over a request, or reach it with the Tab key."));
-  const most = Math.max(1, ...requests.map((each) => Math.max(each.tokens, lostTop(each))));
+  const highest = requests.reduce((most, each) => Math.max(most, each.tokens, lostTop(each)), 1);
+  const tickStep = roundStep(highest / 4);
+  const most = Math.ceil(highest / tickStep) * tickStep;
   const step = (WIDTH - LEFT) / Math.max(1, requests.length);
   const width = Math.max(1, Math.min(36, step * 0.72));
   const y = (tokens) => TOP + (HEIGHT - TOP - BOTTOM) * (1 - tokens / most);
   const svg = s("svg", { class: "chart", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "group", "aria-label": "Tokens of each request" });
-  for (const part of [0, 0.25, 0.5, 0.75, 1]) {
-    const tokens = most * part;
-    svg.append(s("line", { class: part ? "grid" : "axis", x1: LEFT, x2: WIDTH, y1: y(tokens), y2: y(tokens) }),
+  for (let tokens = 0; tokens <= most; tokens += tickStep) {
+    svg.append(s("line", { class: tokens ? "grid" : "axis", x1: LEFT, x2: WIDTH, y1: y(tokens), y2: y(tokens) }),
       s("text", { x: LEFT - 6, y: y(tokens) + 4, "text-anchor": "end" }, short(tokens)));
   }
   const every = Math.ceil(requests.length / 24);
@@ -53,6 +54,11 @@ function chart(requests) {
   return [keys, svg, detail];
 }
 
+// The next of 1, 2, 5, 10, 20, ... that is not smaller.
+function roundStep(size) {
+  const power = 10 ** Math.floor(Math.log10(Math.max(1, size)));
+  return [1, 2, 5, 10].map((each) => each * power).find((each) => each >= size);
+}
 const lostTop = (each) => each.predicted_cached_tokens + (each.break ? each.break.lost_tokens : 0);
 const short = (tokens) => (tokens >= 10000 ? `${Math.round(tokens / 1000)}k` : Math.round(tokens));
 const where = (each) => `Request ${each.number} (turn ${each.turn}, step ${each.step}${each.attempt > 1 ? `, attempt ${each.attempt}` : ""})`;
@@ -76,11 +82,13 @@ function requestDetail(each) {
 
 function ranking(rows) {
   if (!rows.length) return h("p", { class: "note" }, "Nothing broke the prefix.");
-  return h("div", { class: "scroll" }, h("table", {}, h("caption", { class: "note" }, "Plugins by what their changes cost"),
-    h("thead", {}, h("tr", {}, ["Plugin", "Breaks", "Tokens lost", "Cost", "What", "What would help"].map((name, index) => h("th", { class: index > 0 && index < 4 ? "number" : "", scope: "col" }, name)))),
+  const advised = rows.some((each) => each.advice);
+  const columns = ["Plugin", "Breaks", "Tokens lost", "Cost", "What", ...(advised ? ["What would help"] : [])];
+  return h("div", { class: "scroll" }, h("table", {}, h("caption", {}, "Plugins by what their changes cost"),
+    h("thead", {}, h("tr", {}, columns.map((name, index) => h("th", { class: index > 0 && index < 4 ? "number" : "", scope: "col" }, name)))),
     h("tbody", {}, rows.map((each) => h("tr", {}, h("td", {}, each.plugin, each.version ? ` ${each.version}` : ""), h("td", { class: "number" }, each.breaks),
       h("td", { class: "number" }, each.lost_tokens.toLocaleString("en")), h("td", { class: "number" }, each.lost ? each.lost.toFixed(5) : ""),
-      h("td", {}, each.things.join(", ")), h("td", {}, each.advice))))));
+      h("td", {}, each.things.join(", ")), advised && h("td", {}, each.advice))))));
 }
 
 function requestTable(requests) {

@@ -12,6 +12,8 @@ function build() {
 
 // --- opening and closing ------------------------------------------------------------------------------------------------
 function openDetails(element) {
+  const around = element.around && element.around();
+  if (around) openDetails(around);
   for (let each = element; each && each !== page; each = each.parentElement) {
     if (each instanceof HTMLDetailsElement) { if (each.ensure) each.ensure(); each.open = true; }
   }

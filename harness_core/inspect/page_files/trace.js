@@ -31,7 +31,7 @@ function waterfall(dispatch, owner) {
   const roots = [];
   dispatch.runs.forEach((run, number) => {
     const depth = run.parent === null ? 0 : nodes[run.parent].depth + 1;
-    const node = { run, depth, inner: [], element: null };
+    const node = { run, depth, inner: [], element: null, around: run.parent === null ? null : nodes[run.parent] };
     nodes.push(node);
     (run.parent === null ? roots : nodes[run.parent].inner).push(node);
   });
@@ -83,6 +83,7 @@ function runElement(node, dispatch, owner, open) {
   const text = [run.plugin, run.function, run.scope, ...run.inward.map(changeText), ...run.outward.map(changeText)].join(" ");
   searchable.push({ lane: owner, element, text: text.toLowerCase() });
   if (open) { element.open = true; element.ensure(); }
+  element.around = () => node.around && node.around.element; // it may not be in there yet
   node.element = element;
 }
 
