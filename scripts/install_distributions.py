@@ -1,6 +1,7 @@
 """Install the core and every distribution below harness_plugins/ into the running interpreter, each as a wheel.
 
-``--plugins`` leaves the core as it is. Nothing is editable: what is tested and shown is what a user would install.
+``--plugins`` leaves the core as it is; other arguments are pip's. Nothing is editable: what is tested and shown is what a
+user would install.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ def main(arguments: list[str]) -> int:
     if "--plugins" not in arguments:
         folders.insert(0, ROOT)
     # Build isolation stays on: each distribution must build from its own declared requirements, as it would for anybody.
-    command = [sys.executable, "-m", "pip", "install", "--quiet", *map(str, folders)]
+    rest = [each for each in arguments if each != "--plugins"]
+    command = [sys.executable, "-m", "pip", "install", "--quiet", *rest, *map(str, folders)]
     return subprocess.run(command, check=False).returncode
 
 
