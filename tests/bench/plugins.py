@@ -14,15 +14,19 @@ from typing import Any
 import anyio
 import pyperf
 from harness_agent_instructions import AgentInstructions
+from harness_facts import Facts
+from harness_session_reference import SessionReference
 from harness_skills import Skills
+from harness_time import TimeContext
+from harness_tmux import TmuxContext
 from harness_workspace import Workspace
 
-from harness_core import Enter, FileSystem, Harness, PreStep, UserMessage
+from harness_core import Enter, FileSystem, Harness, PreStep, Shell, UserMessage
 from harness_core.agent import Agent
 from harness_core.host import AgentSettings
 from harness_core.models import CallConfig
 from harness_core.session import APPEND, UserMessageLogged
-from harness_core.tools import FileInfo
+from harness_core.tools import FileInfo, ShellResult
 from tests.bench._lean import LeanModel
 
 HISTORIES = (10, 1_000, 10_000)
@@ -60,6 +64,13 @@ class MemoryFiles:
         return sorted(self._folders[path])
 
 
+class PaneShell:
+    """A shell that answers at once: to everything that this is a pane of tmux, which git does not say of itself."""
+
+    async def run(self, command: str, *, cwd: str | None = None, timeout: float = 10.0) -> ShellResult:
+        return ShellResult(exit_code=0, stdout="work\\t1\\teditor\\t0\\t%3\\t1\\t1\\tlayout\n", stderr="")
+
+
 def project(root: str) -> tuple[str, dict[str, bytes]]:
     """A working directory some levels deep, and the files around it."""
     files = {f"{root}/.git/HEAD": b"ref"}
@@ -73,13 +84,15 @@ def project(root: str) -> tuple[str, dict[str, bytes]]:
     return folder, files
 
 
-async def proposed(agent: Agent, harness: Harness, steps: int) -> float:
-    """CPU seconds of the pre-step chain for so many steps in which nothing enters."""
+async def proposed(agent: Agent, harness: Harness, steps: int, *, first: bool, added: int) -> float:
+    """CPU seconds of the pre-step chain for so many steps to which plugins add so many messages: none, mostly."""
     assembly = await harness.assemble(agent.scope)
+    prompts = (UserMessage(id="p", content="Go on."),) if first else ()
     step = PreStep(
-        messages=(),
+        messages=prompts,
+        claimed=prompts,
         turn=2,
-        step=2,
+        step=1 if first else 2,
         results_due=True,
         scope=agent.scope,
         cwd=agent.session.cwd,
@@ -91,15 +104,21 @@ async def proposed(agent: Agent, harness: Harness, steps: int) -> float:
     begun = time.process_time()
     for _ in range(steps):
         decision = await chain.dispatch(agent.scope, step, None, lambda step: Enter(step.messages))
-        assert not decision.messages
+        assert len(decision.messages) == len(prompts) + added
     return time.process_time() - begun
 
 
-async def presteps(loops: int, history: int, plugins: tuple[str, ...], disk: str | None) -> float:
+async def presteps(loops: int, history: int, plugins: tuple[str, ...], disk: str | None, first: bool) -> float:
     cwd, files = project(disk or "/project")
     made: dict[str, tuple[Any, Any]] = {
         "instructions": (AgentInstructions(environ={}, user_home="/nowhere"), {"max_bytes": 50_000}),
         "skills": (Skills(user_home="/nowhere"), None),
+        # A reading that is due in an hour: nothing changes. `every-step` has one that is always due.
+        "time": (TimeContext(local_zone=lambda: "UTC"), {"refresh_interval_ms": 3_600_000}),
+        "every-step": (TimeContext(local_zone=lambda: "UTC"), None),
+        "tmux": (TmuxContext(), None),
+        "reference": (SessionReference(), {"mentions": True}),
+        "facts": (Facts(environ={}), {"file_access": "read-only"}),
     }
     settings = AgentSettings(durability="never", config=CallConfig(provider="lean", model="m"))
     async with Harness(autoload=False, agents=settings) as harness:
@@ -107,6 +126,7 @@ async def presteps(loops: int, history: int, plugins: tuple[str, ...], disk: str
         if disk is None:
             service: Any = MemoryFiles(files)
             harness.root.services.provide(FileSystem, service)
+            harness.root.services.provide(Shell, PaneShell())
         else:
             for path, data in files.items():
                 Path(path).parent.mkdir(parents=True, exist_ok=True)
@@ -122,23 +142,32 @@ async def presteps(loops: int, history: int, plugins: tuple[str, ...], disk: str
         kinds = [message.source.kind for message in agent.session.messages if isinstance(message, UserMessage)]
         assert kinds.count("agent-instructions") == ("instructions" in plugins)
         assert kinds.count("skill-catalog") == ("skills" in plugins)
-        return sum([await proposed(agent, harness, SLOW if disk else STEPS) for _ in range(loops)])
+        sources = [message.source.plugin for message in agent.session.messages if isinstance(message, UserMessage)]
+        assert ("tmux-context" in sources) == ("tmux" in plugins and disk is None)
+        assert ("time-context" in sources) == bool({"time", "every-step"} & set(plugins))
+        added = plugins.count("every-step")
+        steps = SLOW if disk else STEPS
+        return sum([await proposed(agent, harness, steps, first=first, added=added) for _ in range(loops)])
 
 
-def measured(loops: int, history: int, plugins: tuple[str, ...], on_disk: bool) -> float:
+def measured(loops: int, history: int, plugins: tuple[str, ...], on_disk: bool, first: bool = False) -> float:
     if not on_disk:
-        return anyio.run(presteps, loops, history, plugins, None)
+        return anyio.run(presteps, loops, history, plugins, None, first)
     with tempfile.TemporaryDirectory() as folder:
-        return anyio.run(presteps, loops, history, plugins, folder)
+        return anyio.run(presteps, loops, history, plugins, folder, first)
 
 
 def main() -> None:
     runner = pyperf.Runner(processes=5, values=3, warmups=1, program_args=("-m", "tests.bench.plugins"))
-    every = ("instructions", "skills")
+    every = ("instructions", "skills", "time", "tmux", "reference", "facts")
     for history in HISTORIES:
         runner.bench_time_func(f"prestep_at_{history}_messages", measured, history, every, False, inner_loops=STEPS)
-    for name in every:
+    for history in HISTORIES:
+        name = f"first_prestep_at_{history}_messages"
+        runner.bench_time_func(name, measured, history, every, False, True, inner_loops=STEPS)
+    for name in (*every, "every-step"):
         runner.bench_time_func(f"prestep_{name}_alone", measured, 1_000, (name,), False, inner_loops=STEPS)
+    runner.bench_time_func("first_prestep_tmux_alone", measured, 1_000, ("tmux",), False, True, inner_loops=STEPS)
     runner.bench_time_func("prestep_on_disk", measured, 1_000, every, True, inner_loops=SLOW)
 
 
