@@ -6,6 +6,7 @@ so that a long log costs one pass.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 
 import attrs
@@ -58,6 +59,8 @@ class Layout:
     count: int
     message_tokens: float | None = None
     """Tokens for each byte of message, where two requests of the session tell."""
+    first: Layout | None = attrs.field(default=None, repr=False)
+    """The layout of the session's first request, which has next to no messages; None where this is it."""
 
     @classmethod
     def of(cls, request: LoggedRequest, order: tuple[str, ...], previous: Layout | None) -> Layout:
@@ -76,6 +79,8 @@ class Layout:
             tools, system = sum(_size(tool.canonical) for tool in header.tools), _size(header.system)
         layout = cls(request, order, tools, system, ends, len(messages))
         layout.message_tokens = layout._rate(previous)
+        if previous is not None:
+            layout.first = previous.first or previous
         return layout
 
     def _rate(self, previous: Layout | None) -> float | None:
@@ -142,7 +147,7 @@ class Layout:
     def tokens_before(self, offset: int, total: int, count_tokens: Callable[[str], int] | None) -> int:
         """Tokens of the first ``offset`` bytes of a request that has ``total`` tokens."""
         if count_tokens is not None:
-            return count_tokens(self._text_before(offset))
+            return count_tokens(self._text_before(offset)) + round(self._template_before(offset, count_tokens))
         if not self.size:
             return 0
         rate = total / self.size
@@ -157,6 +162,32 @@ class Layout:
             tokens += part * (self.message_tokens if lane == "messages" else header_rate)
             left -= part
         return int(tokens)
+
+    def _template_before(self, offset: int, count_tokens: Callable[[str], int]) -> float:
+        """Tokens that the service's template spells around things, which stand in no text, up to an offset.
+
+        What the service counted beyond the text itself is the template's. What grew with the messages since the session's
+        first request is around messages (and where the answer is to begin); the rest is around the tools, or at the
+        beginning where there are none.
+        """
+        first = self.first or self
+        beyond, at_first = self._beyond(count_tokens), first._beyond(count_tokens)
+        if beyond is None or at_first is None:
+            return 0.0
+        more = self.count - first.count
+        each = max(0.0, (beyond - at_first) / more) if more > 0 else 0.0
+        head = max(0.0, at_first - each * (first.count + 1))
+        passed, starts = 0, {}
+        for lane in self.order:
+            starts[lane] = passed
+            passed += self._lane_size(lane)
+        share = 1.0 if not self.tools else min(1.0, max(0.0, (offset - starts["tools"]) / self.tools))
+        messages = bisect_right(self.ends, offset - starts["messages"], 0, self.count)
+        return head * share + each * messages
+
+    def _beyond(self, count_tokens: Callable[[str], int]) -> int | None:
+        counted = _input_tokens(self.request)
+        return None if counted is None else counted - count_tokens(self.text())
 
     def text(self) -> str:
         """All of it."""

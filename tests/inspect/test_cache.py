@@ -10,7 +10,7 @@ import pytest
 from harness_core import HarnessError, Source, ToolSchema, UserMessage, hookimpl
 from harness_core.inspect import CacheModel, Prices, analyse, logged_requests
 from harness_core.inspect.wire import Layout, message_text
-from harness_core.models import CallConfig, RequestHeader
+from harness_core.models import CallConfig, RequestHeader, ScriptedAnswer, Usage
 from harness_core.session import (
     APPEND,
     HeaderWritten,
@@ -26,6 +26,7 @@ from tests.inspect._recorded import (
     SECTION_STEP,
     VARIABLE_STEP,
     Clock,
+    Notes,
     answers,
     broken_run,
     recorded,
@@ -145,6 +146,26 @@ async def test_a_token_counter_of_ones_own_is_used() -> None:
     log = await broken_run()
     first = logged_requests(log.info, log.events)[0]
     assert found.requests[0].tokens == len(_bytes(first).decode().split())
+
+
+async def test_what_the_services_template_adds_is_told_apart_where_it_counted() -> None:
+    """A service that spells 50 tokens around its tools and 3 around each message, counted in words otherwise."""
+
+    def count(text: str) -> int:
+        return len(text.split())
+
+    def answer(request: Any, step: int) -> ScriptedAnswer:
+        header = request.header
+        texts = [*(tool.canonical for tool in header.tools), header.system, *map(message_text, request.messages)]
+        words = count("".join(texts[: len(header.tools) + 1]) + "\n".join(texts[len(header.tools) + 1 :]))
+        usage = Usage(input_tokens=words + 50 + 3 * (len(request.messages) + 1))
+        return ScriptedAnswer(calls=[("work", {})] if step < 5 else [], text="well", usage=usage)
+
+    script = [lambda request, step=step: answer(request, step) for step in range(1, 6)]
+    log = await recorded([Clock(), source("notes", Notes())], script)
+    (broken,) = report(log, count_tokens=count).breaks
+    before = _bytes(logged_requests(log.info, log.events)[broken.request.number - 2])
+    assert broken.predicted == count(before[: broken.repeated].decode()) + 50
 
 
 # --- other causes -----------------------------------------------------------------------------------------------------
