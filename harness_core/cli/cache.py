@@ -20,6 +20,7 @@ from harness_core.inspect import (
     logged_requests,
     open_log,
     render_page,
+    request_document,
 )
 from harness_core.inspect.wire import LANES
 
@@ -61,8 +62,9 @@ def cache(
     the request before; what the service reported stands beside it.
     """
     contents = open_log(log, chosen.composition.agents(chosen.folder).store)
+    requests = logged_requests(contents.info, contents.events)
     report = analyse(
-        logged_requests(contents.info, contents.events),
+        requests,
         model=_model({"unit": str(unit), "minimum": str(minimum), **({"order": order} if order else {})}),
         providers=dict(_provider(each) for each in providers),
         prices=Prices(input=price_input, cached=price_cached, output=price_output),
@@ -71,7 +73,8 @@ def cache(
     if page is not None:
         facts = {"session": contents.info.id, "requests": str(len(report.requests)), "breaks": str(len(report.breaks))}
         title = f"Prefix cache of session {contents.info.id}"
-        write_page(page, render_page(title, facts=facts, cache=cache_document(report, growth)))
+        last = request_document(requests[-1]) if requests else None
+        write_page(page, render_page(title, facts=facts, cache=cache_document(report, growth), trace=last))
     if chosen.as_json:
         emit_json({**report.to_json(), "growth": [finding.to_json() for finding in growth]})
     else:

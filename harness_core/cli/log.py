@@ -13,9 +13,18 @@ from rich.text import Text
 from harness_core._json import canonical
 from harness_core.cli._common import FAILED, Chosen, common_options, emit_json
 from harness_core.cli._follow import follow_events
-from harness_core.cli._show import change_text, console, plain_table
+from harness_core.cli._show import change_text, console, plain_table, write_page
 from harness_core.errors import HarnessError
-from harness_core.inspect import as_curl, compare_requests, growth_findings, logged_requests, neutral_json, open_log
+from harness_core.inspect import (
+    as_curl,
+    compare_requests,
+    growth_findings,
+    logged_requests,
+    neutral_json,
+    open_log,
+    render_page,
+    request_document,
+)
 from harness_core.inspect.compare import LaneComparison, owner_of
 from harness_core.inspect.logged import LoggedRequest, request_at
 from harness_core.inspect.narrate import event_line, when
@@ -55,10 +64,15 @@ def list_(chosen: Chosen) -> None:
 @click.argument("log", metavar="LOG")
 @click.option("--chunks", is_flag=True, help="Also show each piece of a streamed answer.")
 @click.option("--request", "number", type=int, help="Show one request in whole, counted from 1.")
+@click.option(
+    "--html", "page", type=click.Path(dir_okay=False, path_type=Path), help="Also write a page of the request."
+)
 @common_options
-def show(chosen: Chosen, log: str, chunks: bool, number: int | None) -> None:
+def show(chosen: Chosen, log: str, chunks: bool, number: int | None, page: Path | None) -> None:
     """Show what happened in a session, one line for each event; or one request as the model got it."""
     contents = _contents(chosen, log)
+    if page is not None:
+        _write_request(page, request_at(contents, number))
     if number is not None:
         _show_request(chosen, request_at(contents, number))
         return
@@ -70,6 +84,12 @@ def show(chosen: Chosen, log: str, chunks: bool, number: int | None) -> None:
         click.echo(event_line(event))
     for finding in growth_findings(contents.events):
         click.echo(f"growth: {finding}", err=True)
+
+
+def _write_request(page: Path, request: LoggedRequest) -> None:
+    facts = {"session": request.request.session_id, "request": str(request.number), "in": request.place}
+    title = f"Request {request.number} of session {request.request.session_id}"
+    write_page(page, render_page(title, facts=facts, trace=request_document(request)))
 
 
 def _show_request(chosen: Chosen, request: LoggedRequest) -> None:

@@ -10,6 +10,7 @@ from harness_core.inspect.changes import Change, Snapshot, changes, snapshot
 from harness_core.inspect.compare import LaneComparison, compare_requests
 from harness_core.inspect.conflicts import Conflict, conflicts
 from harness_core.inspect.document import cache_document, trace_document
+from harness_core.inspect.document_log import request_document
 from harness_core.inspect.explain import Explanation, Found, Registration, explain, find_text
 from harness_core.inspect.explain_log import LoggedPiece, explain_logged, find_logged
 from harness_core.inspect.export import as_curl, neutral_json
@@ -75,6 +76,7 @@ __all__ = [
     "open_log",
     "pieces",
     "render_page",
+    "request_document",
     "session_spans",
     "snapshot",
     "telemetry",

@@ -22,6 +22,7 @@ from harness_core.inspect import (
     growth_findings,
     logged_requests,
     render_page,
+    request_document,
     tool_writers,
     trace_document,
     traced_step,
@@ -72,10 +73,10 @@ async def evil_page() -> str:
 
 async def cache_page() -> str:
     log = await broken_run(tokens=2_000)
-    report = analyse(
-        logged_requests(log.info, log.events), model=CacheModel(unit=64), prices=Prices(input=2, cached=0.2, output=8)
-    )
-    return render_page("Cache", cache=cache_document(report, growth_findings(log.events)))
+    requests = logged_requests(log.info, log.events)
+    report = analyse(requests, model=CacheModel(unit=64), prices=Prices(input=2, cached=0.2, output=8))
+    cache = cache_document(report, growth_findings(log.events))
+    return render_page("Cache", cache=cache, trace=request_document(requests[-1]))
 
 
 def trace_page(looked: Looked) -> str:
@@ -358,6 +359,19 @@ def test_the_cache_chart_shows_its_breaks_with_their_causes(opened: Any) -> None
     rows.nth(9).wait_for()  # until it is there, another table is the last one
     assert rows.count() == 10
     assert "notes:all" in rows.nth(SECTION_STEP - 1).inner_text()
+
+
+def test_a_recorded_request_is_shown_in_colours_without_any_plugin(opened: Any) -> None:
+    page = opened("cache")
+    value = page.locator(".piece.value")
+    assert value.text_content() == "Rome"
+    assert value.get_attribute("data-plugin") == "places"
+    value.focus()
+    assert "{{city}} from places (dist-places 4.5.6)" in page.locator("#tip").inner_text()
+    assert page.locator("details.lane > summary", has_text="Listeners").count() == 0
+    messages = lane(page, "Messages")
+    messages.locator("summary").first.click()
+    assert messages.locator("details.item").count() == 19
 
 
 def test_nothing_in_a_prompt_runs_and_nothing_is_loaded(opened: Any) -> None:

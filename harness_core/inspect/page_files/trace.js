@@ -3,11 +3,12 @@
 
 function tracePart(trace) {
   const writers = trace.writers;
-  const lanes = [waterfalls(trace), prompt(trace, writers)];
+  const lanes = trace.waterfalls.length ? [waterfalls(trace)] : [];
+  lanes.push(prompt(trace, writers));
   lanes.push(textLane("Sections", trace.lanes.sections, writers), textLane("Contexts", trace.lanes.contexts, writers));
   lanes.push(toolLane(trace.lanes.tools, writers), variableLane(trace.lanes.variables, writers));
   if (trace.lanes.messages.length) lanes.push(messageLane(trace.lanes.messages, writers));
-  lanes.push(providerLane(trace.providers));
+  if (trace.providers.length) lanes.push(providerLane(trace.providers));
   return [failure("The assembly failed with", trace.failure), lanes];
 }
 
@@ -183,7 +184,7 @@ function variableLane(variables, writers) {
 }
 
 function messageLane(messages, writers) {
-  return laneOf("Messages that enter", "message", messages, (each, owner) => {
+  return laneOf("Messages", "message", messages, (each, owner) => {
     const line = [h("span", { class: "name" }, each.source), h("span", { class: "by" }, each.name),
       each.changed.length > 0 && badge(`changed: ${each.changed.join(", ")}`, "changed"), each.history.length > 0 && badge(count(each.history.length, "change"), "changed"),
       h("span", { class: "end" }, each.entering ? count(each.text.length, "character") : "removed")];
