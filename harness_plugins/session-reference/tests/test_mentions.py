@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
-import sys
 from typing import Any
 
 import pytest
-from harness_session_reference import Reference, ReferenceProblem, SessionReferenceError, mention, uri
+from harness_session_reference import Reference, ReferenceProblem, SessionReferenceError, mention, mentions, uri
 from harness_session_reference.mentions import SCHEME, scan, session_of
 from hypothesis import given, strategies as st
 
@@ -139,23 +138,29 @@ def test_a_text_is_taken_apart_without_loss(parts: list[str]) -> None:
     ],
     ids=["open", "escaped", "closed", "unfinished", "both"],
 )
-def test_the_work_grows_with_the_text_and_no_faster(text: str) -> None:
-    """Counts the bytecode lines that run, not the time."""
-    lines = 0
+def test_the_work_grows_with_the_text_and_no_faster(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counts the characters that are looked at, not the time."""
+    looked = 0
 
-    def count(frame: Any, event: str, arg: Any) -> Any:
-        nonlocal lines
-        lines += event == "line"
-        return count if frame.f_code.co_filename.endswith("mentions.py") else None
+    class Text(str):
+        def index(self, *arguments: Any) -> int:
+            nonlocal looked
+            found = super().index(*arguments)
+            looked += found - arguments[1]
+            return found
 
-    before = sys.gettrace()
-    sys.settrace(count)
-    try:
-        found = scan(text)
-    finally:
-        sys.settrace(before)
-    assert found.references == ()
-    assert lines < 20 * len(text)
+    class Labels:
+        def match(self, text: str, place: int) -> Any:
+            nonlocal looked
+            found = label.match(text, place)
+            looked += (found.end() if found else len(text)) - place
+            assert looked <= 2 * len(text)
+            return found
+
+    label = mentions._LABEL
+    monkeypatch.setattr(mentions, "_LABEL", Labels())
+    assert scan(Text(text)).references == ()
+    assert 0 < looked <= 2 * len(text)
 
 
 def test_the_uri_is_the_json_of_the_id() -> None:

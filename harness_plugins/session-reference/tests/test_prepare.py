@@ -12,6 +12,7 @@ from typing import Any
 import anyio
 import pytest
 from harness_session_reference import Config, Reference, ReferenceProblem, SessionReferenceError, SessionReferences
+from harness_session_reference.service import _unless
 
 from harness_core import Source, TextBlock
 from harness_core.models import ReasoningBlock, TextDelta, ToolCallBlock, ToolResultMessage
@@ -198,6 +199,21 @@ async def test_a_signal_counts_before_a_failure(stage: Any) -> None:
         error = await refused(it, {"id": "a"}, signal=anyio.Event())
         assert error.problem is ReferenceProblem.READ_FAILED
         assert "the disk is gone" in str(error)
+
+
+@pytest.mark.spec("SREF-07")
+async def test_a_signal_that_is_set_in_the_same_moment_counts_before_a_failure() -> None:
+    signal = anyio.Event()
+
+    async def fail() -> None:
+        signal.set()
+        raise OSError("the disk is gone")
+
+    with pytest.raises(SessionReferenceError) as error:
+        await _unless(signal, fail)
+    assert error.value.problem is ReferenceProblem.CANCELLED
+    with pytest.raises(OSError, match="gone"):
+        await _unless(None, fail)
 
 
 @pytest.mark.spec("SREF-08", "SREF-09")

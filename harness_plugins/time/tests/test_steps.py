@@ -405,6 +405,8 @@ async def test_a_loop_of_one_s_own_may_keep_a_session(stage: Any) -> None:
         prepared = await it.harness.prepare_step(session, ["hi"], turn=1, step=1)
         assert "[Asia/Tokyo]" in prepared.messages[-1].text
         assert prepared.messages[-1].text.endswith(": 3s")
+        later = await it.harness.prepare_step(session, ["hi"], turn=2, step=1)
+        assert "[UTC]" in later.messages[-1].text, "the zone was told in another turn"
         for message in prepared.messages:
             session.append(UserMessageLogged(message=message), APPEND)
         again = await it.harness.prepare_step(session, ["hi"], turn=1, step=1)

@@ -1,6 +1,7 @@
 """Run by the tests inside a pane: an agent's turns, and what its model was told of the pane. Arguments: how, and a file.
 
-``pane`` runs the turns here, ``terminal`` in a terminal of its own that was started from here, and ``none`` without one.
+``pane`` runs the turns here, ``socket`` without the variable that names the server, ``terminal`` in a terminal of its own
+that was started from here, and ``none`` without one.
 """
 
 from __future__ import annotations
@@ -50,11 +51,13 @@ def main(how: str, result: str) -> None:
         return
     if how == "none":
         os.setsid()
+    if how == "socket":
+        del os.environ["TMUX"]
     try:
         told: object = anyio.run(turns)
     except BaseException:
         told = traceback.format_exc()
-    Path(result).write_text(json.dumps({"told": told, "pane": os.environ.get("TMUX_PANE")}))
+    Path(result).write_text(json.dumps({"told": told, "pane": os.environ.get("TMUX_PANE")}), encoding="utf-8")
 
 
 if __name__ == "__main__":

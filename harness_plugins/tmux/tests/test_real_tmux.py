@@ -32,10 +32,10 @@ def in_a_pane(tmp_path: Path) -> Iterator[Callable[[str], Any]]:
     """Runs ``_in_a_pane.py`` in the only pane of a window of a server of its own, and gives what it wrote."""
     folder = tempfile.mkdtemp(prefix="tmux")  # a socket's path must be short
     env = {name: value for name, value in os.environ.items() if not name.startswith("TMUX")}
-    env |= {"LC_ALL": "C.UTF-8", "TERM": "xterm"}
+    env |= {"LC_ALL": "C.UTF-8", "TERM": "xterm", "TMUX_TMPDIR": folder}
 
     def tmux(*arguments: str) -> None:
-        command = ["tmux", "-S", f"{folder}/socket", "-f", "/dev/null", *arguments]
+        command = ["tmux", "-f", "/dev/null", *arguments]
         subprocess.run(command, env=env, cwd=tmp_path, check=True, timeout=120)
 
     def run(how: str) -> Any:
@@ -43,19 +43,20 @@ def in_a_pane(tmp_path: Path) -> Iterator[Callable[[str], Any]]:
         script = shlex.join([sys.executable, str(IN_A_PANE), how, str(result)])
         tmux("new-session", "-d", "-s", "keep", "sleep 1000")
         tmux("new-session", "-d", "-x", "80", "-y", "24", "-s", "my work", "-n", 'é "quoted"',
-             f"{script}; tmux wait-for -S over")  # fmt: skip
+             f"LC_ALL=C {script}; tmux wait-for -S over")  # fmt: skip
         tmux("wait-for", "over")
-        return json.loads(result.read_text())
+        return json.loads(result.read_text(encoding="utf-8"))
 
     yield run
-    subprocess.run(["tmux", "-S", f"{folder}/socket", "kill-server"], capture_output=True, check=False)
+    subprocess.run(["tmux", "kill-server"], env=env, capture_output=True, check=False)
     shutil.rmtree(folder)
 
 
 @needs_tmux
 @pytest.mark.spec("TMUX-01", "TMUX-04", "TMUX-05", "TMUX-16", "TMUX-17")
-def test_in_a_pane_an_agent_is_told_where_it_is(in_a_pane: Callable[[str], Any]) -> None:
-    found = in_a_pane("pane")
+@pytest.mark.parametrize("how", ["pane", "socket"])
+def test_in_a_pane_an_agent_is_told_where_it_is(in_a_pane: Callable[[str], Any], how: str) -> None:
+    found = in_a_pane(how)
     first, renamed, split = found["told"]
     lines = first.split("\n")
     assert "(turn 1)" in lines[0]

@@ -87,6 +87,7 @@ def scan(text: str) -> Scan:
     parts: list[str] = []
     references: list[Reference] = []
     done = place = 0
+    last_close = text.rfind(")")
     no_label_before = (
         0  # brackets up to here were looked at: their labels all end in the same place, before no URI of ours
     )
@@ -102,9 +103,9 @@ def scan(text: str) -> Scan:
         else:
             label = _LABEL.match(text, place)
             no_label_before = label.end() if label is not None else len(text)
-            close = text.find(")", no_label_before) if text.startswith(_OPEN, no_label_before) else -1
-            if label is None or close < 0:
+            if label is None or no_label_before > last_close or not text.startswith(_OPEN, no_label_before):
                 continue
+            close = text.index(")", no_label_before)
             found = Reference(session_of(text[label.end() + 1 : close]), _ESCAPED.sub(r"\1", label[0][:-1]))
             place = close + 1
         parts += (text[done : start.start()], f"@{found.shown}")
