@@ -193,6 +193,7 @@ def test_the_page_names_exactly_the_right_listeners_with_their_changes(opened: A
     assert "'house:rules': shouting (rewritten), undone by whisper" in conflict.inner_text()
     tools = lane(page, "Tools")
     tools.locator("summary").first.click()
+    tools.locator("details.item").first.wait_for()  # what is folded is drawn once it is opened
     changed = {item.inner_text() for item in tools.locator("details.item:has(.badge.changed) .name").all()}
     assert changed == {"beta", "gamma"}
 
