@@ -42,22 +42,18 @@ __all__ = ["TextLane", "ToolLane", "View"]
 class TextLane:
     """The sections, or the contexts, of one view in their final order, and the texts of the last assembly."""
 
-    __slots__ = ("_positions", "_providers", "_records", "_texts", "entries", "lane", "visible")
+    __slots__ = ("_positions", "_providers", "_texts", "entries", "lane", "records", "visible")
 
     def __init__(self, lane: type[Lane], entries: list[TextEntry]) -> None:
         self.lane = lane
         self.entries = tuple(entries)
         self.visible: frozenset[str] = frozenset()
         """The tools that can be seen in the assembly under way; entries bound to tools ask for it."""
-        self._records: list[Section | ContextEntry | None] = [entry.record for entry in entries]
+        self.records: list[Section | ContextEntry | None] = [entry.record for entry in entries]
+        """The records of the last evaluation; the list is replaced, never changed."""
         self._positions = tuple(i for i, entry in enumerate(entries) if entry.provider is not None or entry.tools)
         self._providers = tuple(self._provider(entries[i]) for i in self._positions)
         self._texts: list[Text] | None = None
-
-    @property
-    def records(self) -> list[Section | ContextEntry | None]:
-        """The records of the last evaluation; the list is replaced, never changed."""
-        return self._records
 
     def _provider(self, entry: TextEntry) -> Callable[[AssembleContext], Any]:
         """The entry's provider, silent while none of the tools that it is bound to can be seen."""
@@ -90,13 +86,13 @@ class TextLane:
                 raise
             if texts != self._texts:
                 self._take(texts)
-        return self.lane(self._records)
+        return self.lane(self.records)
 
     def _take(self, texts: list[Text]) -> None:
-        records = self._records.copy()
+        records = self.records.copy()
         for position, text in zip(self._positions, texts, strict=True):
             records[position] = self.entries[position].made(text)
-        self._records, self._texts = records, texts
+        self.records, self._texts = records, texts
 
 
 class _NoTextError(Exception):
@@ -121,7 +117,7 @@ _IMMUTABLE = (tuple, ToolProviderResult)
 class ToolLane:
     """The tool providers of one view and the ordered result of the last assembly."""
 
-    __slots__ = ("_given", "_known", "_ordered", "_providers", "_schemas", "entries", "names")
+    __slots__ = ("_given", "_known", "_providers", "_schemas", "entries", "names", "records")
 
     def __init__(self, entries: list[ToolEntry]) -> None:
         self.entries = tuple(entries)
@@ -129,14 +125,10 @@ class ToolLane:
         self._given: list[Any] | None = None
         self._schemas: list[ToolSchema] = []
         self._known: frozenset[str] = frozenset()
-        self._ordered: list[ToolSchema] | None = []
+        self.records: list[ToolSchema] | None = []
+        """The schemas as they were last put in order, None until they are; the list is replaced, never changed."""
         self.names: frozenset[str] = frozenset()
         """The names that are visible as of the last collection."""
-
-    @property
-    def records(self) -> list[ToolSchema]:
-        """The schemas as they were last put in order; the list is replaced, never changed."""
-        return self._ordered or []
 
     def collect(self, context: AssembleContext) -> None:
         """Call every provider once and take their schemas (TOOL-12).
@@ -170,7 +162,7 @@ class ToolLane:
         known.update(schema.name for schema in schemas)
         self._given, self._schemas, self._known = given, schemas, frozenset(known)
         self.names = frozenset(schema.name for schema in schemas)
-        self._ordered = None
+        self.records = None
 
     def _by_source(self) -> dict[tuple[ToolEntry, str | None], tuple[ToolSchema, ToolSchema]]:
         """The last schemas as provided and as owned: what did not change keeps its identity."""
@@ -187,9 +179,9 @@ class ToolLane:
         Raises:
             ToolOrderError, ReservedToolNameError: see `order_tools`; never remembered.
         """
-        if self._ordered is None:
-            self._ordered = order_tools(self._schemas, self._known, order, scope)
-        return ToolSchemaLane(self._ordered)
+        if self.records is None:
+            self.records = order_tools(self._schemas, self._known, order, scope)
+        return ToolSchemaLane(self.records)
 
 
 def _schemas_of(result: Any) -> tuple[ToolSchema, ...]:
