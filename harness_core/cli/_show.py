@@ -14,7 +14,7 @@ from rich.tree import Tree
 
 from harness_core.hooks import Listener
 from harness_core.inspect import Change, DispatchTrace, Failure, ListenerRun, conflicts
-from harness_core.inspect.changes import facts
+from harness_core.inspect.difference import facts
 from harness_core.inspect.texts import text_diff
 from harness_core.inspect.trace import in_milliseconds
 

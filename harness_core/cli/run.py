@@ -16,6 +16,7 @@ from harness_core.agent import Agent, TurnResult
 from harness_core.cli._common import FAILED, Chosen, common_options, emit_json
 from harness_core.cli._progress import Progress
 from harness_core.host.composition import PluginTable
+from harness_core.inspect.growth import GrowthGuard
 from harness_core.session import FileStore, random_id
 
 __all__ = ["run"]
@@ -65,6 +66,7 @@ async def _run(
     chosen: Chosen, prompt: str, provider: str | None, model: str | None, session_id: str | None
 ) -> tuple[TurnResult, tuple[str, str | None]]:
     async with chosen.harness() as harness:
+        await harness.install(GrowthGuard())
         store = harness.agents.settings.store
         where = session_id or random_id()
         options: dict[str, Any] = {"provider": provider, "model": model}

@@ -15,7 +15,7 @@ import attrs
 
 from harness_core.hooks import Chain, Listener, Style, WaterfallSpec
 from harness_core.hooks._calls import Call, adapt
-from harness_core.inspect.changes import changes, snapshot
+from harness_core.inspect.difference import changes, snapshot
 from harness_core.inspect.trace import DispatchTrace, Failure, ListenerRun
 
 __all__ = ["Compile", "Recorder", "TracedChain"]

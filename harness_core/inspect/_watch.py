@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from harness_core.inspect._chains import Recorder, TracedChain
-from harness_core.inspect.changes import changes, snapshot
+from harness_core.inspect.difference import changes, snapshot
 from harness_core.inspect.trace import AssemblyTrace, Failure, ProviderRun
 from harness_core.prompt import AssembleContext, PromptAssembly, PromptRegistry, ToolProviderResult, assemble
 from harness_core.prompt._view import View

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import attrs
 
 from harness_core.hooks import Listener
-from harness_core.inspect.changes import Change
+from harness_core.inspect.difference import Change
 from harness_core.inspect.trace import AssemblyTrace, ListenerRun
 from harness_core.prompt.spans import source_text, text_spans
 

@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 
 from harness_core.errors import HarnessError
-from harness_core.inspect.causes import Cause, causes
+from harness_core.inspect.cause import Cause, causes
 from harness_core.inspect.logged import LoggedRequest
 from harness_core.inspect.wire import LANES, Layout
 from harness_core.models import Usage

@@ -10,7 +10,7 @@ from typing import Any
 
 import attrs
 
-from harness_core.inspect.changes import Change, facts, list_changes
+from harness_core.inspect.difference import Change, facts, list_changes
 from harness_core.inspect.logged import LoggedRequest, Owner
 from harness_core.inspect.wire import message_text
 from harness_core.models import Message, UserMessage

@@ -11,8 +11,8 @@ from typing import Any
 from harness_core.hooks import Listener
 from harness_core.inspect.authorship import Piece, Writer, pieces
 from harness_core.inspect.cache import CacheReport
-from harness_core.inspect.changes import Change, facts, name_of
-from harness_core.inspect.conflicts import conflicts
+from harness_core.inspect.conflict import conflicts
+from harness_core.inspect.difference import Change, facts, name_of
 from harness_core.inspect.growth import GrowthFinding
 from harness_core.inspect.order import HookOrder
 from harness_core.inspect.texts import text_diff

@@ -14,7 +14,7 @@ import attrs
 from harness_core.hooks import Listener
 from harness_core.hooks.specs import OBSERVERS, WATERFALLS
 from harness_core.host import Harness, Scope
-from harness_core.inspect.changes import list_changes
+from harness_core.inspect.difference import list_changes
 from harness_core.inspect.trace import listener_json
 from harness_core.scopes import ScopeNode
 

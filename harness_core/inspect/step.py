@@ -11,7 +11,7 @@ from harness_core.hooks.listeners import code_place
 from harness_core.host import Harness, Scope
 from harness_core.inspect.authorship import Writer
 from harness_core.inspect.trace import AssemblyTrace, DispatchTrace
-from harness_core.inspect.tracing import tracing
+from harness_core.inspect.tracer import tracing
 from harness_core.session import LogContents, MemoryStore, Session, seed_events
 
 __all__ = ["TracedStep", "tool_writers", "traced_step"]

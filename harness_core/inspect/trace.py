@@ -1,4 +1,4 @@
-"""Traces: what happened in one dispatch of a waterfall, and in one assembly. Records only; tracing.py makes them.
+"""Traces: what happened in one dispatch of a waterfall, and in one assembly. Records only; tracer.py makes them.
 
 Times are in nanoseconds of the tracer's clock, so only their differences mean something.
 """
@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 
 from harness_core.hooks import Listener, Style
-from harness_core.inspect.changes import Change, Snapshot
+from harness_core.inspect.difference import Change, Snapshot
 from harness_core.prompt import PromptAssembly
 from harness_core.scopes import Origin
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 import attrs
 
-from harness_core.inspect.causes import first_difference
+from harness_core.inspect.cause import first_difference
 from harness_core.inspect.logged import LoggedRequest
 from harness_core.models import AssistantMessage, Message, ToolCallBlock, ToolResultMessage
 

@@ -374,3 +374,27 @@ def test_cache_takes_units_and_orders_for_each_provider(session: Path) -> None:
 
 def test_a_log_that_is_not_there_is_explained(folder: Path) -> None:
     assert "no session" in harness("cache", "nowhere", cwd=folder, status=1).stderr.lower()
+
+
+# --- at run time ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.spec("UC-28")
+def test_run_warns_of_a_prompt_that_piles_up_and_names_the_writer(folder: Path) -> None:
+    plugin = """
+
+class Piling:
+    @hookimpl
+    def harness_setup(self, ctx):
+        note = "The same note of some length, which is written once more in every turn of the session, again and again."
+        ctx.prompt.section("piling:notes", lambda c: "\\n\\n".join([note] * (c.turn or 1)), order=20)
+"""
+    module = folder.parent / "site" / "kitchen_plugins.py"
+    module.write_text(module.read_text() + plugin.replace("\\\\", "\\"))
+    entries = folder.parent / "site" / "kitchen_extras-0.3.dist-info" / "entry_points.txt"
+    entries.write_text(entries.read_text() + "piling = kitchen_plugins:Piling\n")
+    (folder / "harness.toml").write_text("autoload = false\n[plugins.piling]\n")
+    first, second = (harness("run", "go on", "--session", "s1", cwd=folder).stderr for _ in range(2))
+    assert "stands there" not in first
+    assert "The same text stands there 2 times" in second
+    assert "piling (kitchen-extras 0.3)" in second

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 from harness_core import Enter, Reject, Section, ToolSchema, UserMessage
 from harness_core.inspect import changes, snapshot
-from harness_core.inspect.changes import list_changes
+from harness_core.inspect.difference import list_changes
 from harness_core.inspect.texts import text_diff
 from harness_core.models import CallConfig
 

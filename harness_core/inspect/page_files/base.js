@@ -44,6 +44,7 @@ function lazy(details, fill) {
     filled = true;
     details.append(h("div", { class: "inside" }, fill()));
   };
+  details.firstElementChild.addEventListener("click", ensure); // at once; "toggle" comes after the empty part was drawn
   details.addEventListener("toggle", () => { if (details.open) ensure(); });
   details.ensure = ensure;
   return details;

@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from harness_core.inspect.changes import Change
+from harness_core.inspect.difference import Change
 from harness_core.inspect.trace import DispatchTrace, ListenerRun, listener_json
 
 __all__ = ["Conflict", "conflicts"]

@@ -11,7 +11,7 @@ from typing import Any, Literal as OneOf, TypeAlias
 
 import attrs
 
-from harness_core.inspect.changes import facts, list_changes
+from harness_core.inspect.difference import facts, list_changes
 from harness_core.inspect.logged import LoggedRequest, Owner
 from harness_core.session import SurfaceReplace
 from harness_core.session.events import surface_message

@@ -1,6 +1,6 @@
 """Explanations: why the model sees something, from the registration through every listener to the place where it stands.
 
-Everything is read from one traced assembly (and pre-step); explain_log.py answers the same of a log, as far as it goes.
+Everything is read from one traced assembly (and pre-step); explain_log answers the same of a log, as far as it goes.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import attrs
 
 from harness_core.host import Harness, Scope
 from harness_core.inspect.authorship import Piece, Writer, history, pieces
-from harness_core.inspect.changes import Change, facts, name_of
+from harness_core.inspect.difference import Change, facts, name_of
 from harness_core.inspect.step import tool_writers
 from harness_core.inspect.trace import AssemblyTrace, DispatchTrace, ListenerRun, ProviderRun, listener_json
 from harness_core.prompt import render_context_snapshot, render_prompt

@@ -17,7 +17,7 @@ from harness_core.hooks import Chain, Listener, Waterfall, WaterfallSpec
 from harness_core.host import Harness
 from harness_core.inspect._chains import Clock, Compile, Recorder, TracedChain
 from harness_core.inspect._watch import subject_of, watched_assembly
-from harness_core.inspect.changes import snapshot
+from harness_core.inspect.difference import snapshot
 from harness_core.inspect.trace import AssemblyTrace, DispatchTrace
 from harness_core.prompt import PromptAssembly
 from harness_core.session import system_clock
@@ -76,7 +76,7 @@ def tracing(
     """Trace every assembly and dispatch of a harness while the context is open.
 
     Args:
-        sinks: called with each trace when it is complete; see `harness_core.inspect.telemetry`.
+        sinks: called with each trace when it is complete; see `harness_core.inspect.otel`.
         limit: how many traces are kept.
         now: nanoseconds, for durations.
         clock: wall-clock milliseconds.

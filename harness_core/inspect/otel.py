@@ -16,7 +16,7 @@ from harness_core.errors import HarnessError
 from harness_core.hooks import hookimpl
 from harness_core.host import Harness
 from harness_core.inspect.trace import DispatchTrace
-from harness_core.inspect.tracing import Trace, Tracer, tracing
+from harness_core.inspect.tracer import Trace, Tracer, tracing
 from harness_core.models import Finish
 from harness_core.session import (
     AssistantChunk,
