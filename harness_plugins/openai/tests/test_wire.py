@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from harness_openai import DEEPSEEK, OPENAI, ModelRouteError
+from harness_openai import DEEPSEEK, OPENAI, ChatCompletions, CompatibleEndpoint, ModelRouteError
 from hypothesis import given, strategies as st
 
 from harness_core.models import (
@@ -218,3 +218,21 @@ def test_equal_requests_give_equal_bytes_whether_or_not_they_are_the_same_record
     )
     first = adapter.body(ModelRequest(header=header, messages=history, session_id="s"))
     assert first == adapter.body(ModelRequest(header=copy, messages=again, session_id="other"))
+
+
+def test_a_preview_is_what_would_be_sent_without_key_and_configured_headers() -> None:
+    endpoint = CompatibleEndpoint(
+        base_url="http://host/v1/", api_key_env="SOME_KEY", headers={"X-Room": "not to be shown"}
+    )
+    adapter = ChatCompletions("p", endpoint, OPENAI, environ={"SOME_KEY": "sk-secret"})
+    request = ModelRequest(
+        header=RequestHeader(config=CallConfig(provider="p", model="m"), system="s"),
+        messages=[UserMessage(id="1", content="hi")],
+        session_id="x",
+    )
+    preview = adapter.preview(request)
+    assert preview.url == "http://host/v1/chat/completions"
+    assert preview.body == adapter.body(request)
+    assert preview.secrets == {"X-Room": "$X_ROOM", "authorization": "Bearer $SOME_KEY"}
+    assert "sk-secret" not in repr(preview)
+    assert "not to be shown" not in repr(preview)
