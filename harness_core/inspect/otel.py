@@ -263,7 +263,8 @@ class Telemetry:
             from opentelemetry import trace as api
         except ImportError:
             raise HarnessError(
-                "There are no OpenTelemetry spans without opentelemetry-api.", remedy="pip install 'pluggy-harness[otel]'"
+                "There are no OpenTelemetry spans without opentelemetry-api.",
+                remedy="pip install 'pluggy-harness[otel]'",
             ) from None
         self._api = api
         self._tracer = api.get_tracer("harness_core", tracer_provider=provider)
