@@ -176,6 +176,12 @@ def lane(page: Any, title: str) -> Any:
     return page.locator("details.lane", has=page.locator(f"summary:has-text('{title}')")).first
 
 
+def counted(locator: Any, number: int) -> None:
+    """Wait until there are so many: what a page draws is there a moment after what asked for it."""
+    expect = pytest.importorskip("playwright.sync_api").expect
+    expect(locator).to_have_count(number, timeout=30_000)
+
+
 def unfold(summary: Any) -> None:
     """Open what is folded; a search may have opened it already."""
     if not summary.evaluate("element => element.parentElement.open"):
@@ -219,11 +225,11 @@ def test_a_piece_of_the_prompt_shows_its_chain_on_hover_and_on_focus(opened: Any
     tip = page.locator("#tip")
     whisper = page.locator(".piece", has_text="Whisper.")
     whisper.hover()
-    assert tip.is_visible()
+    tip.wait_for()
     for said in ("whisper in system_prompt_assemble", "_twelve.py", "registered by ground", "changed by shouting"):
         assert said in tip.inner_text()
     page.keyboard.press("Escape")
-    assert not tip.is_visible()
+    tip.wait_for(state="hidden")
     page.locator(".piece.value").focus()
     assert "{{city}} from travel" in tip.inner_text()
     assert "the reference was put there by ground" in tip.inner_text()
@@ -237,7 +243,7 @@ def test_pieces_of_one_plugin_are_lit_by_its_button(opened: Any) -> None:
     assert button.get_attribute("aria-pressed") == "true"
     assert {piece.text_content() for piece in page.locator(".piece.lit").all()} == {"Rome"}
     button.click()
-    assert page.locator(".prompt.dim").count() == 0
+    counted(page.locator(".prompt.dim"), 0)
 
 
 def test_search_finds_opens_and_can_be_taken_back(opened: Any) -> None:
@@ -247,7 +253,7 @@ def test_search_finds_opens_and_can_be_taken_back(opened: Any) -> None:
     page.locator("#hits", has_text="hits in").wait_for()
     hits = page.locator("#hits")
     assert hits.inner_text() == "2 hits in 2 lanes", "the listener and the tool"
-    assert not lane(page, "Tools").locator("details.item", has_text="alpha").is_visible()
+    lane(page, "Tools").locator("details.item", has_text="alpha").wait_for(state="hidden")
     page.keyboard.press("Enter")
     assert hits.inner_text() == "1 of 2 hits"
     assert page.evaluate("document.activeElement.closest('details').open")
@@ -256,7 +262,7 @@ def test_search_finds_opens_and_can_be_taken_back(opened: Any) -> None:
     page.locator("#search").focus()
     page.keyboard.press("Escape")
     assert hits.inner_text() == ""
-    assert lane(page, "Tools").locator("details.item", has_text="alpha").is_visible()
+    lane(page, "Tools").locator("details.item", has_text="alpha").wait_for()
 
 
 def test_everything_can_be_reached_and_opened_with_the_keyboard_alone(opened: Any) -> None:
@@ -278,9 +284,9 @@ def test_everything_can_be_reached_and_opened_with_the_keyboard_alone(opened: An
 def test_all_lanes_open_and_close(opened: Any) -> None:
     page = opened("trace")
     page.get_by_role("button", name="Open all").click()
-    assert page.locator("details:not([open])").count() == 0
+    counted(page.locator("details:not([open])"), 0)
     page.get_by_role("button", name="Close all").click()
-    assert page.locator("details[open]").count() == 0
+    counted(page.locator("details[open]"), 0)
 
 
 def test_printing_opens_everything_and_puts_it_back(opened: Any, tmp_path: Path) -> None:
@@ -291,10 +297,10 @@ def test_printing_opens_everything_and_puts_it_back(opened: Any, tmp_path: Path)
     )
     page.pdf(path=str(tmp_path / "page.pdf"))
     assert page.evaluate("window.openWhilePrinting") == 0
-    assert page.locator("details[open]").count() == before
+    counted(page.locator("details[open]"), before)
     assert (tmp_path / "page.pdf").read_bytes().startswith(b"%PDF")
     page.emulate_media(media="print")
-    assert not page.locator(".controls").is_visible()
+    page.locator(".controls").wait_for(state="hidden")
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
 
 
@@ -349,21 +355,20 @@ def test_the_colours_can_be_chosen_whatever_the_system_has(opened: Any) -> None:
 def test_the_cache_chart_shows_its_breaks_with_their_causes(opened: Any) -> None:
     page = opened("cache")
     requests = page.locator(".chart .request")
-    assert requests.count() == 10
+    counted(requests, 10)
     marked = [number for number, each in enumerate(requests.all(), start=1) if each.locator(".break").count()]
     assert marked == [SECTION_STEP, VARIABLE_STEP]
     requests.nth(SECTION_STEP - 1).focus()
-    detail = page.locator(".detail").inner_text()
-    assert "section 'notes:all' changed by notes (dist-notes 1.2.3)" in detail
-    assert "Notes: coffee" in detail
+    page.locator(".detail", has_text="section 'notes:all' changed by notes (dist-notes 1.2.3)").wait_for()
+    page.locator(".detail", has_text="Notes: coffee").wait_for()
     requests.nth(VARIABLE_STEP - 1).hover()
-    assert "variable 'city' in section 'places:here' changed by places" in page.locator(".detail").inner_text()
+    page.locator(".detail", has_text="variable 'city' in section 'places:here' changed by places").wait_for()
     assert "The prefix broke" in requests.nth(SECTION_STEP - 1).get_attribute("aria-label")
     table = page.locator("table", has_text="Plugins by what their changes cost").inner_text()
     assert "places 4.5.6" in table
     unfold(page.locator("summary", has_text="All requests as a table"))
     rows = page.locator("table").last.locator("tbody tr")
-    assert rows.count() == 10
+    counted(rows, 10)
     assert "notes:all" in rows.nth(SECTION_STEP - 1).inner_text()
 
 
@@ -373,11 +378,11 @@ def test_a_recorded_request_is_shown_in_colours_without_any_plugin(opened: Any) 
     assert value.text_content() == "Rome"
     assert value.get_attribute("data-plugin") == "places"
     value.focus()
-    assert "{{city}} from places (dist-places 4.5.6)" in page.locator("#tip").inner_text()
-    assert page.locator("details.lane > summary", has_text="Listeners").count() == 0
+    page.locator("#tip", has_text="{{city}} from places (dist-places 4.5.6)").wait_for()
+    counted(page.locator("details.lane > summary", has_text="Listeners"), 0)
     messages = lane(page, "Messages")
     unfold(messages.locator("summary").first)
-    assert messages.locator("details.item").count() == 19
+    counted(messages.locator("details.item"), 19)
 
 
 def test_nothing_in_a_prompt_runs_and_nothing_is_loaded(opened: Any) -> None:
@@ -411,10 +416,10 @@ def test_a_large_page_is_made_as_it_is_looked_at(opened: Any) -> None:
     page.locator("#hits", has_text="hits in").wait_for()
     page.keyboard.press("Enter")
     run = page.locator("details.run[open]", has=page.locator(":scope > summary .name", has_text="listener-150")).last
-    assert run.is_visible()
+    run.wait_for()
     assert "ground:section-150" in run.inner_text()
     page.locator("#search").fill("")
     unfold(page.locator("details.lane > summary", has_text="Sections"))
-    assert lane(page, "Sections").locator("details.item").count() == SECTIONS + 2 + LISTENERS // 10
+    counted(lane(page, "Sections").locator("details.item"), SECTIONS + 2 + LISTENERS // 10)
     page.get_by_role("button", name="Open all").click()
-    assert page.locator("details.run").count() == LISTENERS
+    counted(page.locator("details.run"), LISTENERS)
