@@ -43,7 +43,7 @@ async def traced_step(
     turn = session.nesting.last_turn + 1 if session is not None else 1
     prepared: PreparedStep | None = None
     failed: Exception | None = None
-    with tracing(harness, limit=2) as tracer:
+    with tracing(harness) as tracer:
         try:
             prepared = await harness.prepare_step(
                 session if session is not None else scope, messages, scope=scope, cwd=cwd, turn=turn
@@ -53,9 +53,10 @@ async def traced_step(
     if not tracer.assemblies:
         assert failed is not None
         raise failed
+    # Listeners may assemble and dispatch more; what was asked for is what began first.
     return TracedStep(
-        assembly=tracer.assemblies[-1],
-        step=next(iter(tracer.dispatches("agent_pre_step")), None),
+        assembly=min(tracer.assemblies, key=lambda trace: trace.began),
+        step=min(tracer.dispatches("agent_pre_step"), key=lambda trace: trace.began, default=None),
         prepared=prepared,
         error=failed,
     )

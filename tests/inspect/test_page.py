@@ -361,6 +361,11 @@ def test_the_cache_chart_shows_its_breaks_with_their_causes(opened: Any) -> None
     requests.nth(SECTION_STEP - 1).focus()
     page.locator(".detail", has_text="section 'notes:all' changed by notes (dist-notes 1.2.3)").wait_for()
     page.locator(".detail", has_text="Notes: coffee").wait_for()
+    page.keyboard.press("Shift+ArrowRight")
+    assert requests.nth(VARIABLE_STEP - 1).evaluate("element => element === document.activeElement")
+    page.keyboard.press("ArrowLeft")
+    assert f"Request {VARIABLE_STEP - 1} " in page.locator(".detail").inner_text()
+    assert page.locator(".chart .request[tabindex='0']").count() == 1
     requests.nth(VARIABLE_STEP - 1).hover()
     page.locator(".detail", has_text="variable 'city' in section 'places:here' changed by places").wait_for()
     assert "The prefix broke" in requests.nth(SECTION_STEP - 1).get_attribute("aria-label")

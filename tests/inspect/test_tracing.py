@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import count
 from typing import Any
 
+import anyio
+import anyio.lowlevel
 import attrs
 import pytest
 
@@ -499,3 +501,75 @@ async def test_attrs_evolve_of_variables_is_blamed_for_what_it_changed_alone() -
     assert traced.assembly.dispatch is not None
     run = next(run for run in traced.assembly.dispatch.runs if run.listener.plugin == "functional")
     assert changed(run) == {("variables", "added", "mood")}
+
+
+async def test_dispatches_at_the_same_time_do_not_meet() -> None:
+    class Waiting:
+        name = "waiting"
+
+        @hookimpl
+        async def system_prompt_assemble(self, assembly: Any, context: Any, call_next: Any) -> Any:
+            assembly.sections.append(Section(f"turn {context.turn}", "x"))
+            await anyio.lowlevel.checkpoint()
+            result = await call_next()
+            await anyio.lowlevel.checkpoint()
+            return result
+
+    async with twelve() as (harness, scope):
+        await harness.install(Waiting(), scope=scope)
+        with tracing(harness) as tracer:
+            async with anyio.create_task_group() as tasks:
+                for turn in range(1, 6):
+                    tasks.start_soon(harness.assemble, AssembleContext(scope=scope, turn=turn))
+    assert sorted(trace.subject["turn"] for trace in tracer.assemblies) == [1, 2, 3, 4, 5]
+    for trace in tracer.assemblies:
+        assert trace.dispatch is not None
+        runs = {run.listener.plugin: changed(run) for run in trace.dispatch.runs}
+        assert runs.pop("waiting") == {("sections", "added", f"turn {trace.subject['turn']}")}
+        assert runs == EXPECTED
+
+
+async def test_a_cancelled_dispatch_is_traced_as_such_and_leaves_nothing() -> None:
+    class Hanging:
+        name = "hanging"
+
+        @hookimpl
+        async def system_prompt_assemble(self, call_next: Any) -> Any:
+            started.set()
+            await anyio.sleep_forever()
+
+    started = anyio.Event()
+    async with Harness(plugins=[Hanging()], autoload=False) as harness:
+        with tracing(harness) as tracer:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(harness.assemble)
+                await started.wait()
+                tasks.cancel_scope.cancel()
+        assert harness.prompt.watch is None
+    (trace,) = tracer.assemblies
+    assert trace.failure is not None
+    assert trace.failure.kind in ("CancelledError", "Cancelled")
+    (run,) = tracer.dispatches()[0].runs
+    assert run.raised is not None
+
+
+async def test_what_a_listener_assembles_by_the_way_is_not_taken_for_the_step() -> None:
+    class Nosy:
+        name = "nosy"
+
+        @hookimpl
+        async def system_prompt_assemble(self, context: Any, call_next: Any) -> Any:
+            if context.scope.name == "asked":
+                await context.scope.harness.assemble(context.scope.harness.scope("other"))
+            return await call_next()
+
+        @hookimpl
+        async def agent_pre_step(self, step: Any, call_next: Any) -> Any:
+            await step.scope.harness.assemble(step.scope.harness.scope("another"))
+            return await call_next()
+
+    async with Harness(plugins=[Nosy()], autoload=False) as harness:
+        traced = await traced_step(harness, harness.scope("asked"), ["hi"])
+    assert traced.assembly.scope == "asked"
+    assert traced.assembly.dispatch is not None
+    assert [run.listener.plugin for run in traced.assembly.dispatch.runs] == ["nosy"]

@@ -15,7 +15,7 @@ function cachePart(cache) {
 }
 
 function chart(requests) {
-  const detail = h("div", { class: "detail", "aria-live": "polite" }, h("span", { class: "note" }, "Hover over a request, or reach it with the Tab key."));
+  const detail = h("div", { class: "detail", "aria-live": "polite" }, h("span", { class: "note" }, "Hover over a request, or reach it with the Tab and arrow keys."));
   const highest = requests.reduce((most, each) => Math.max(most, each.tokens, lostTop(each)), 1);
   const tickStep = roundStep(highest / 4);
   const most = Math.ceil(highest / tickStep) * tickStep;
@@ -30,7 +30,7 @@ function chart(requests) {
   const every = Math.ceil(requests.length / 24);
   requests.forEach((each, index) => {
     const x = LEFT + step * index + (step - width) / 2;
-    const group = s("g", { class: "request", tabindex: "0", role: "img", "aria-label": spoken(each) },
+    const group = s("g", { class: "request", tabindex: index ? "-1" : "0", role: "img", "aria-label": spoken(each) },
       s("rect", { class: "old", x, width, y: y(each.predicted_cached_tokens), height: y(0) - y(each.predicted_cached_tokens) }),
       s("rect", { class: "new", x, width, y: y(each.tokens), height: y(each.predicted_cached_tokens) - y(each.tokens) }));
     if (each.reported_cached_tokens !== null) {
@@ -49,9 +49,26 @@ function chart(requests) {
     group.addEventListener("focus", show);
     svg.append(group);
   });
+  svg.addEventListener("keydown", (event) => steer(event, [...svg.querySelectorAll(".request")]));
   const keys = h("div", { class: "keys" }, h("span", {}, h("i", { class: "k-old" }), "repeated, predicted to be cached"), h("span", {}, h("i", { class: "k-new" }), "new to the cache"),
     h("span", {}, h("i", { class: "k-tick" }), "cached as the service reported it"), h("span", {}, h("i", { class: "k-break" }), "the prefix broke; dashed: what that lost"));
   return [keys, svg, detail];
+}
+
+// One stop for the Tab key; the arrow keys go from request to request, with Shift from break to break.
+function steer(event, groups) {
+  const at = groups.indexOf(document.activeElement);
+  const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+  let to = { Home: 0, End: groups.length - 1 }[event.key];
+  if (step) {
+    to = at + step;
+    while (event.shiftKey && groups[to] && !groups[to].querySelector(".break")) to += step;
+  }
+  if (at < 0 || to === undefined || !groups[to]) return;
+  event.preventDefault();
+  groups[at].setAttribute("tabindex", "-1");
+  groups[to].setAttribute("tabindex", "0");
+  groups[to].focus();
 }
 
 // The next of 1, 2, 5, 10, 20, ... that is not smaller.
