@@ -49,6 +49,10 @@ function chart(requests) {
     group.addEventListener("focus", show);
     svg.append(group);
   });
+  svg.addEventListener("focusin", (event) => {
+    svg.querySelector(".request[tabindex='0']").setAttribute("tabindex", "-1");
+    event.target.setAttribute("tabindex", "0");
+  });
   svg.addEventListener("keydown", (event) => steer(event, [...svg.querySelectorAll(".request")]));
   const keys = h("div", { class: "keys" }, h("span", {}, h("i", { class: "k-old" }), "repeated, predicted to be cached"), h("span", {}, h("i", { class: "k-new" }), "new to the cache"),
     h("span", {}, h("i", { class: "k-tick" }), "cached as the service reported it"), h("span", {}, h("i", { class: "k-break" }), "the prefix broke; dashed: what that lost"));
@@ -66,8 +70,6 @@ function steer(event, groups) {
   }
   if (at < 0 || to === undefined || !groups[to]) return;
   event.preventDefault();
-  groups[at].setAttribute("tabindex", "-1");
-  groups[to].setAttribute("tabindex", "0");
   groups[to].focus();
 }
 
