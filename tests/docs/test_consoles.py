@@ -1,25 +1,35 @@
 """What pages show of the command line is what one gets: their console blocks are typed, and the output is compared.
 
 A block with a title is a file, and is written first. In expected output, ``...`` alone on a line stands for any lines,
-within a line for any characters.
+within a line for any characters. ``harness``, ``pip``, ``pytest`` and ``python`` can be typed. A page says with a comment
+such as ``<!-- environment: core workspace -->`` that it is about a fresh environment with the core and these plugins;
+otherwise everything is installed.
 """
 
 from __future__ import annotations
 
+import importlib.metadata
+import importlib.util
 import os
 import re
 import shlex
 import subprocess
 import sys
+import tomllib
+import venv
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("harness_plugins/*/README.md")])
-SHORT = {page: str(page.relative_to(ROOT)) for page in PAGES}
+from tests.docs._pages import ROOT, SHORT, blocks, with_blocks
 
-FENCE = re.compile(r'^```(?P<language>\w+)(?: title="(?P<title>[^"]+)")?\n(?P<body>.*?)^```$', re.MULTILINE | re.DOTALL)
+MODULES = {"harness": "harness_core.cli", "pip": "pip", "pytest": "pytest", "python": None}
+"""The programs that can be typed, and the modules that they run."""
+
+OFFLINE = {"PIP_NO_INDEX": "1", "PIP_NO_DEPS": "1", "PIP_NO_BUILD_ISOLATION": "0", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+"""pip as on the reader's machine, without its way to the package index; building uses the backend that is here."""
+
+ENVIRONMENT = re.compile(r"^<!-- environment: (?P<plugins>[a-z\- ]+) -->$", re.MULTILINE)
 
 
 def typed(body: str) -> list[tuple[str, str]]:
@@ -39,21 +49,56 @@ def pattern(shown: str) -> re.Pattern[str]:
     return re.compile("".join(lines))
 
 
-def harness(command: str, folder: Path) -> tuple[str, int]:
+def run(command: str, folder: Path, python: str = sys.executable) -> str:
+    """What a command writes, to wherever."""
     words = shlex.split(command)
-    assert words[0] == "harness", f"only the harness command can be checked, not {words[0]!r}; use a sh block"
-    kept = {name: value for name, value in os.environ.items() if not name.endswith("API_KEY")}
+    assert words[0] in MODULES, f"{words[0]!r} cannot be typed here, only {', '.join(MODULES)}; use a sh block"
+    module = MODULES[words[0]]
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.endswith("API_KEY") and not name.startswith(("PYTHON", "PYTEST", "COV", "PIP_", "HARNESS_"))
+    }
     done = subprocess.run(
-        [sys.executable, "-m", "harness_core.cli", *words[1:]],
+        [python, *(("-m", module) if module else ()), *words[1:]],
         cwd=folder,
-        env={**kept, "COLUMNS": "120", "NO_COLOR": "1"},
+        env={**kept, **OFFLINE, "COLUMNS": "120", "NO_COLOR": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         timeout=60,
         check=False,
     )
-    return done.stdout, done.returncode
+    return done.stdout
+
+
+def fresh(folder: Path, plugins: list[str]) -> str:
+    """An interpreter that sees this one's dependencies, the core, and only those of the project's plugins."""
+    venv.create(folder, with_pip=False, symlinks=True)
+    [site] = folder.glob("lib/python3.*/site-packages")
+    linked = folder / "linked"
+    linked.mkdir()
+    for path in {Path(path) for path in sys.path if path.endswith("-packages")}:
+        for entry in path.iterdir():
+            ours = entry.name.startswith(("harness_", "pluggy_harness", "_pluggy_harness", "__editable__"))
+            if not ours and entry.suffix != ".pth":
+                (linked / entry.name).symlink_to(entry)
+    for name in ["", *(f"-{plugin}" for plugin in plugins)]:
+        distribution = importlib.metadata.distribution(f"pluggy-harness{name}")
+        project = ROOT / "harness_plugins" / name[1:] if name else ROOT
+        table = tomllib.loads((project / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        assert distribution.version == table["version"]
+        info = Path(
+            str(distribution.locate_file(f"{distribution.name.replace('-', '_')}-{distribution.version}.dist-info"))
+        )
+        module = next(iter(table.get("entry-points", {}).get("harness.plugins", {"": "harness_core"}).values()))
+        package = importlib.util.find_spec(module.partition(":")[0])
+        assert package is not None
+        assert package.origin is not None
+        (linked / info.name).symlink_to(info)
+        (linked / Path(package.origin).parent.name).symlink_to(Path(package.origin).parent)
+    (site / "linked.pth").write_text(f"{linked}\n", encoding="utf-8")
+    return str(folder / "bin" / "python")
 
 
 def test_a_block_is_compared_line_by_line() -> None:
@@ -64,18 +109,20 @@ def test_a_block_is_compared_line_by_line() -> None:
     assert not pattern("").fullmatch("a\n")
 
 
-@pytest.mark.parametrize(
-    "page", [page for page in PAGES if "```console" in page.read_text(encoding="utf-8")], ids=SHORT.get
-)
+@pytest.mark.parametrize("page", with_blocks("console"), ids=SHORT.get)
 def test_the_output_on_a_page_is_the_output_of_the_command(page: Path, tmp_path: Path) -> None:
+    if page.name != "README.md" and sys.version_info[:2] != (3, 11):
+        pytest.skip("what commands write does not depend on the version of Python")
     folder = tmp_path / "project"
     folder.mkdir()
-    for fence in FENCE.finditer(page.read_text(encoding="utf-8")):
-        if fence["title"]:
-            file = folder / fence["title"]
+    environment = ENVIRONMENT.search(page.read_text(encoding="utf-8"))
+    python = fresh(tmp_path / "env", environment["plugins"].split()[1:]) if environment else sys.executable
+    for block in blocks(page):
+        if block.title:
+            file = folder / block.title
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(fence["body"], encoding="utf-8")
-        elif fence["language"] == "console":
-            for command, shown in typed(fence["body"]):
-                output, _ = harness(command, folder)
+            file.write_text(block.body, encoding="utf-8")
+        elif block.language == "console" and block.reason is None:
+            for command, shown in typed(block.body):
+                output = run(command, folder, python)
                 assert pattern(shown).fullmatch(output), f"$ {command}\n{output}"
