@@ -16,6 +16,7 @@ from harness_core.inspect.difference import Change, facts, name_of
 from harness_core.inspect.step import tool_writers
 from harness_core.inspect.trace import AssemblyTrace, DispatchTrace, ListenerRun, ProviderRun, listener_json
 from harness_core.prompt import render_context_snapshot, render_prompt
+from harness_core.prompt._placement import override_of
 from harness_core.prompt.render import SNAPSHOT_PREAMBLE
 
 __all__ = ["Explanation", "Found", "Registration", "explain", "find_text"]
@@ -74,7 +75,7 @@ def explain(
     """
     found: list[Explanation] = []
     for kind in ("section", "context"):
-        found += _text_entry(harness, trace, kind, name)
+        found += _text_entry(harness, scope, trace, kind, name)
     found += _variable(trace, name)
     found += _tool(harness, scope, trace, name)
     if step is not None:
@@ -94,7 +95,7 @@ def _standing(trace: AssemblyTrace, lane: str, name: str) -> tuple[int | None, i
     return place, len(records), records[place - 1] if place is not None else None
 
 
-def _text_entry(harness: Harness, trace: AssemblyTrace, kind: str, name: str) -> list[Explanation]:
+def _text_entry(harness: Harness, scope: Scope, trace: AssemblyTrace, kind: str, name: str) -> list[Explanation]:
     lane = _LANES[kind]
     entries = [entry for entry in trace.entries if entry.kind == kind and entry.name == name]
     past = history(trace, lane, name)
@@ -102,13 +103,11 @@ def _text_entry(harness: Harness, trace: AssemblyTrace, kind: str, name: str) ->
     if not entries and not past and place is None:
         return []
     registrations = []
+    overrides = harness.prompt.overrides_for(scope)
     for number, entry in enumerate(entries):
         nearer = entries[-1]
         status = "in force" if number == len(entries) - 1 else f"shadowed by the one of {Writer.of_entry(nearer)}"
-        override = harness.prompt.overrides.get((kind, name, entry.origin.plugin)) or harness.prompt.overrides.get(
-            (kind, name, None)
-        )
-        if override is not None and override.exclude:
+        if override_of(entry, overrides).exclude:
             status = "left out by the composition"
         registrations.append(Registration(writer=Writer.of_entry(entry), status=status, facts=_entry_facts(entry)))
     text = ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from harness_core.prompt._entries import SuppressorEntry, TextEntry, ToolEntry, VariableEntry
 
@@ -49,6 +50,24 @@ class Layer:
         self.variables = VariableTable()
         self.tools: dict[ToolEntry, None] = {}
         self.suppressors: dict[SuppressorEntry, None] = {}
+
+    def tables(self) -> tuple[tuple[str, dict[Any, Any]], ...]:
+        """All tables by name; what has no name is a key without a value."""
+        return (
+            ("sections", self.sections),
+            ("contexts", self.contexts),
+            ("variables", self.variables),
+            ("tools", self.tools),
+            ("suppressors", self.suppressors),
+        )
+
+    def copy(self) -> Layer:
+        """A layer of its own with the same entries."""
+        other = Layer()
+        other.generation = self.generation
+        for (_, mine), (_, theirs) in zip(self.tables(), other.tables(), strict=True):
+            theirs.update(mine)
+        return other
 
     @property
     def empty(self) -> bool:

@@ -6,7 +6,7 @@ must (UC-09); overrides leave entries out or give them another order (UC-19).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
 import attrs
@@ -15,25 +15,40 @@ from harness_core._order import OrderCycleError, stable_order
 from harness_core.errors import SectionOrderError
 from harness_core.prompt._entries import TextEntry
 
-__all__ = ["Override", "Overrides", "placed"]
+__all__ = ["Override", "Overrides", "override_of", "placed"]
+
+
+def _names(value: Iterable[str]) -> tuple[str, ...]:
+    return tuple(value)
 
 
 @attrs.frozen(kw_only=True)
 class Override:
-    """What a composition says of one contribution: leave it out, or give it another order."""
+    """What a composition says of one contribution: leave it out, or place it elsewhere.
 
+    ``plugin`` limits it to that plugin's contribution; ``before`` and ``after`` are added to the contribution's own.
+    """
+
+    plugin: str | None = None
     exclude: bool = False
     order: float | None = None
+    before: tuple[str, ...] = attrs.field(default=(), converter=_names)
+    after: tuple[str, ...] = attrs.field(default=(), converter=_names)
+
+    def applies_to(self, entry: TextEntry) -> bool:
+        return self.plugin is None or self.plugin == entry.origin.plugin
 
 
-Overrides: TypeAlias = Mapping[tuple[str, str, str | None], Override]
-"""By kind (section, context), name, and plugin (None: whoever registered it)."""
+Overrides: TypeAlias = Mapping[tuple[str, str], Override]
+"""By kind (section, context) and name."""
+
+_NOTHING = Override()
 
 
-def override_of(entry: TextEntry, overrides: Overrides) -> Override | None:
-    """The override that applies to an entry; one that names its plugin comes first."""
-    specific = overrides.get((entry.kind, entry.name, entry.origin.plugin))
-    return specific if specific is not None else overrides.get((entry.kind, entry.name, None))
+def override_of(entry: TextEntry, overrides: Overrides) -> Override:
+    """What is said of an entry; an override that changes nothing where nothing is."""
+    found = overrides.get((entry.kind, entry.name))
+    return found if found is not None and found.applies_to(entry) else _NOTHING
 
 
 def placed(entries: list[TextEntry], overrides: Overrides | None = None) -> list[TextEntry]:
@@ -42,24 +57,19 @@ def placed(entries: list[TextEntry], overrides: Overrides | None = None) -> list
     Raises:
         SectionOrderError: before/after constraints contradict each other; names the cycle.
     """
-    orders = {entry: entry.order for entry in entries}
-    if overrides:
-        kept = []
-        for entry in entries:
-            override = override_of(entry, overrides)
-            if override is None or not override.exclude:
-                kept.append(entry)
-                if override is not None and override.order is not None:
-                    orders[entry] = override.order
-        entries = kept
+    said = {entry: override_of(entry, overrides) if overrides else _NOTHING for entry in entries}
+    entries = [entry for entry in entries if not said[entry].exclude]
+    orders = {entry: entry.order if (order := said[entry].order) is None else order for entry in entries}
     entries = sorted(entries, key=orders.__getitem__)
-    if not any(entry.before or entry.after for entry in entries):
+    after = {entry: (*entry.after, *said[entry].after) for entry in entries}
+    before = {entry: (*entry.before, *said[entry].before) for entry in entries}
+    if not any(after.values()) and not any(before.values()):
         return entries
     named = {entry.name: entry for entry in entries}
     predecessors: dict[TextEntry, list[TextEntry]] = {entry: [] for entry in entries}
     for entry in entries:
-        predecessors[entry] += [named[name] for name in entry.after if name in named]
-        for name in entry.before:
+        predecessors[entry] += [named[name] for name in after[entry] if name in named]
+        for name in before[entry]:
             if name in named:
                 predecessors[named[name]].append(entry)
     try:

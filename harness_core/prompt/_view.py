@@ -226,7 +226,7 @@ class StartedTable:
 class View:
     """What one scope sees, as of certain generations of its layers."""
 
-    __slots__ = ("complete", "contexts", "generation", "memo", "sections", "stamps", "suppressed", "tools", "tree",
+    __slots__ = ("complete", "contexts", "generation", "memo", "revision", "sections", "stamps", "suppressed", "tools", "tree",
                  "variable_calls", "variable_tables", "variables")  # fmt: skip
 
     def __init__(self, scoped: list[tuple[ScopeNode, Layer]], overrides: Overrides | None = None) -> None:
@@ -234,6 +234,7 @@ class View:
         layers = [layer for _, layer in scoped]
         self.generation = -1
         self.tree = -1
+        self.revision = -1
         self.stamps: list[tuple[Layer, int]] = [(layer, layer.generation) for layer in layers]
         self.suppressed = any(layer.suppressors for layer in layers)
         self.variables: tuple[VariableEntry, ...] = tuple(
@@ -252,9 +253,12 @@ class View:
         self.complete = tuple(entry.name for entry in sections if entry.complete)
         self.memo = RenderMemo()
 
-    def take_over(self, older: View) -> None:
-        """Reuse what an older view of the same scope has, where its inputs are the same ones."""
-        if self.tools.entries == older.tools.entries:
+    def take_over(self, older: View, *, reordered: bool = False) -> None:
+        """Reuse what an older view of the same scope has, where its inputs are the same ones.
+
+        ``reordered``: the settings changed meanwhile, and with them perhaps the order of the tools.
+        """
+        if self.tools.entries == older.tools.entries and not reordered:
             self.tools = older.tools
         if self.sections.entries == older.sections.entries and self.contexts.entries == older.contexts.entries:
             self.sections, self.contexts, self.memo = older.sections, older.contexts, older.memo

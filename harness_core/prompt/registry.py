@@ -7,15 +7,15 @@ neither plugins nor hooks: whoever wants notices gives it the functions to call.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from functools import partial
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from harness_core._text import quoted
 from harness_core.errors import DuplicateNameError
 from harness_core.prompt._entries import SuppressorEntry, TextEntry, ToolEntry, VariableEntry
 from harness_core.prompt._layers import Layer
-from harness_core.prompt._placement import Overrides
+from harness_core.prompt._placement import Override, Overrides
 from harness_core.prompt._view import View
 from harness_core.prompt.records import PromptAssembly, origin_facts
 from harness_core.prompt.registrar import ScopedPrompt
@@ -28,10 +28,15 @@ from harness_core.prompt.settings import (
     PromptSettings,
 )
 from harness_core.scopes import Effects, Handle, Origin, ScopeNode
+from harness_core.scopes.staging import Position, arranged, current_staging
 
 __all__ = ["PromptRegistry"]
 
 _log = logging.getLogger("harness")
+
+Key: TypeAlias = tuple[str, Any]
+"""A table of a layer, and the name in it; the entry itself where the table's entries have no names."""
+_UNNAMED = ("tools", "suppressors")
 
 
 class PromptRegistry:
@@ -54,12 +59,14 @@ class PromptRegistry:
         """Moves with every change of any layer."""
         self.watch: Callable[[Any, Any], Awaitable[PromptAssembly]] | None = None
         """Carries assemblies out in the place of `assemble` while somebody watches them."""
-        self._overrides: Overrides = {}
+        self.overrides: Mapping[ScopeNode, Overrides] = {}
+        """What a composition says of single contributions, by the scope for which it says so; see `configure`."""
+        self._revision = 0
         self._serial = 0
         self._layers: dict[ScopeNode, Layer] = {}
-        self._register_builtins()
+        self._builtins = self._register_builtins()
 
-    def _register_builtins(self) -> None:
+    def _register_builtins(self) -> Effects:
         builtins = self.root.effects.nested("the built-in prompt sections")
         builtins.origin = Origin(scope=self.root.name, plugin="harness")
         prompt = ScopedPrompt(self, self.root, builtins)
@@ -69,6 +76,22 @@ class PromptRegistry:
         prompt.section(PERSONA_SECTION, self.settings.persona, order=PERSONA_ORDER)
         if not self.settings.runtime_context:
             prompt.suppress_runtime_context()
+        return builtins
+
+    def configure(self, settings: PromptSettings, overrides: Mapping[ScopeNode, Overrides]) -> None:
+        """Take other settings and overrides; seen by the next assembly. Tells nobody."""
+        self._revision += 1
+        self.generation += 1
+        self.overrides = dict(overrides)
+        if settings != self.settings:
+            self.settings = settings
+            old, subscribers = self._builtins.origin, self.subscribers
+            self.drop(lambda origin: origin is old)
+            self.subscribers = tuple
+            try:
+                self._builtins = self._register_builtins()
+            finally:
+                self.subscribers = subscribers
 
     def at(self, scope: ScopeNode, owner: Effects | None = None) -> ScopedPrompt:
         """The registrar that files into ``scope``'s layer; ``owner`` (the scope itself by default) undoes it."""
@@ -91,23 +114,22 @@ class PromptRegistry:
         """
         owner.require_active()
         scope.effects.require_active()
-        layer = self._layers.get(scope)
-        key = entry if table in ("tools", "suppressors") else entry.name
-        if layer is None:
-            layer = Layer()  # filed away below, so that a refused entry leaves no layer behind (SCOPE-16)
-        entries: dict[Any, Any] = getattr(layer, table)
-        if key in entries:
-            self._refuse_duplicate(scope, entry, entries[key])
-        self._layers[scope] = layer
-        entries[key] = entry if table in ("sections", "contexts", "variables") else None
-        self._moved(layer)
-        handle = owner.add(
-            partial(self._withdraw, scope, layer, table, key, entry), f"{entry.kind} {quoted(entry.name)}"
-        )
-        self._announce(scope, layer, table, key, entry, handle)
+        key = (table, entry if table in _UNNAMED else entry.name)
+        staging = current_staging()
+        found = self.taken(scope, key) if staging is None else None
+        taken = staging.taken(self, scope, key) if staging is not None else found[0] if found is not None else None
+        if taken is not None:
+            self._refuse_duplicate(scope, entry, taken)
+        label = f"{entry.kind} {quoted(entry.name)}"
+        undo = partial(self._withdraw, scope, key, entry)
+        if staging is not None:
+            return staging.file(self, scope, owner, key, entry, undo, label)
+        self.insert(scope, key, entry)
+        handle = owner.add(undo, label)
+        self._announce(scope, key, entry, handle)
         return handle
 
-    def _announce(self, scope: ScopeNode, layer: Layer, table: str, key: Any, entry: Any, handle: Handle) -> None:
+    def _announce(self, scope: ScopeNode, key: Key, entry: Any, handle: Handle) -> None:
         heard: list[Callable[[], object]] = []
         try:
             for subscriber in self.subscribers():
@@ -116,28 +138,32 @@ class PromptRegistry:
         except BaseException:
             # A veto: out again, and only those who heard of it hear that (X-18).
             handle.forget()
-            self._remove(scope, layer, table, key, entry)
+            self._remove(scope, key, entry)
             for subscriber in heard:
                 self._tell(subscriber, entry)
             raise
 
-    def _withdraw(self, scope: ScopeNode, layer: Layer, table: str, key: Any, entry: Any) -> None:
-        if self._remove(scope, layer, table, key, entry):
+    def _withdraw(self, scope: ScopeNode, key: Key, entry: Any) -> None:
+        if self._remove(scope, key, entry):
             for subscriber in self.subscribers():
                 self._tell(subscriber, entry)
 
-    def _remove(self, scope: ScopeNode, layer: Layer, table: str, key: Any, entry: Any) -> bool:
-        entries: dict[Any, Any] = getattr(layer, table)
-        if key not in entries or (entries[key] is not entry and key is not entry):
+    def _remove(self, scope: ScopeNode, key: Key, entry: Any) -> bool:
+        found = self.taken(scope, key)
+        if found is None or found[0] is not entry:
             return False
+        self._delete(scope, self._layers[scope], key)
+        return True
+
+    def _delete(self, scope: ScopeNode, layer: Layer, key: Key) -> None:
+        table, name = key
         if table == "variables":
-            layer.variables.remove(key)
+            layer.variables.remove(name)
         else:
-            del entries[key]
+            del getattr(layer, table)[name]
         self._moved(layer)
         if layer.empty:
             self._layers.pop(scope, None)
-        return True
 
     def _tell(self, subscriber: Callable[[], object], entry: Any) -> None:
         try:
@@ -173,17 +199,6 @@ class PromptRegistry:
 
     # --- reading ------------------------------------------------------------------------------------------------------
 
-    @property
-    def overrides(self) -> Overrides:
-        """What a composition says of single contributions."""
-        return self._overrides
-
-    @overrides.setter
-    def overrides(self, overrides: Overrides) -> None:
-        self._overrides = dict(overrides)
-        for scope in list(self._layers) or [self.root]:
-            self._moved(self._layers.setdefault(scope, Layer()))
-
     def layers(self) -> dict[ScopeNode, Layer]:
         """The live layers by scope, for reports (X-34)."""
         return dict(self._layers)
@@ -212,12 +227,76 @@ class PromptRegistry:
             if view.generation == self.generation and view.tree == tree:
                 return view
             stamps = [(layer, layer.generation) for _, layer in self._chain_layers(scope)]
-            if view.stamps == stamps:
+            if view.stamps == stamps and view.revision == self._revision:
                 view.generation, view.tree = self.generation, tree
                 return view
-        fresh = View(self._chain_layers(scope), self._overrides)
+        fresh = View(self._chain_layers(scope), self.overrides_for(scope))
         if view is not None:
-            fresh.take_over(view)
-        fresh.generation, fresh.tree = self.generation, tree
+            fresh.take_over(view, reordered=view.revision != self._revision)
+        fresh.generation, fresh.tree, fresh.revision = self.generation, tree, self._revision
         scope.attachments[self] = fresh
         return fresh
+
+    def overrides_for(self, scope: ScopeNode) -> Overrides:
+        """What the composition says of the contributions that a scope sees; the nearest scope's word counts."""
+        merged: dict[tuple[str, str], Override] = {}
+        if self.overrides:
+            for each in reversed(scope.chain()):
+                merged.update(self.overrides.get(each, {}))
+        return merged
+
+    # --- a change of several tables (see `StagedTable`) ---------------------------------------------------------------
+
+    def taken(self, scope: ScopeNode, key: Hashable) -> tuple[Any, Origin] | None:
+        table, name = cast("Key", key)
+        layer = self._layers.get(scope)
+        entries: dict[Any, Any] = getattr(layer, table) if layer is not None else {}
+        if name not in entries:
+            return None
+        entry = name if table in _UNNAMED else entries[name]
+        return entry, entry.origin
+
+    def insert(self, scope: ScopeNode, key: Key, value: Any, origin: Origin | None = None) -> None:
+        layer = self._layers.setdefault(scope, Layer())
+        table, name = key
+        getattr(layer, table)[name] = None if table in _UNNAMED else value
+        self._moved(layer)
+
+    def drop(self, goes: Callable[[Origin], bool]) -> None:
+        for scope, layer in list(self._layers.items()):
+            for table, entries in layer.tables():
+                for name, entry in list(entries.items()):
+                    if goes((entry or name).origin):
+                        self._delete(scope, layer, (table, name))
+
+    def arrange(self, position: Position) -> None:
+        for layer in self._layers.values():
+            for table, entries in layer.tables():
+                names = arranged(entries, lambda name, of=entries: (of[name] or name).origin, self._first(position))  # type: ignore[misc]
+                if names != list(entries):
+                    ordered = {name: entries[name] for name in names}
+                    entries.clear()
+                    entries.update(ordered)
+                    self._moved(layer)
+                if table == "variables":
+                    for entry in layer.variables.values():
+                        entry.number = self.next_serial()
+
+    def _first(self, position: Position) -> Position:
+        """The registry's own entries stand first."""
+        own = self._builtins.origin
+        return lambda origin: -1 if origin is own else position(origin)
+
+    def snapshot(self) -> Any:
+        layers = {scope: layer.copy() for scope, layer in self._layers.items()}
+        return layers, self.settings, self.overrides, self._builtins
+
+    def restore(self, snapshot: Any) -> None:
+        layers, self.settings, self.overrides, self._builtins = snapshot
+        self._layers = {scope: layer.copy() for scope, layer in layers.items()}
+        self._revision += 1
+        self.generation += 1
+
+    def announce(self) -> None:
+        for subscriber in self.subscribers():
+            subscriber()
