@@ -41,8 +41,9 @@ async def propose(
     *,
     with_context: bool = True,
     results_due: bool = False,
+    preview: bool = False,
 ) -> Proposal:
-    """Propose a step with the claimed messages.
+    """Propose a step with the claimed messages; for a preview, one that nobody is going to begin.
 
     Raises:
         Exception: what assembly, rendering of the contexts, or a listener raised.
@@ -60,6 +61,7 @@ async def propose(
         turn=context.turn or 1,
         step=context.step or 1,
         results_due=results_due,
+        preview=preview,
         scope=scope,
         cwd=context.cwd,
         agent=context.agent,

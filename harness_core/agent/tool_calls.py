@@ -6,19 +6,16 @@ call of a step has exactly one ``tool/call`` and one ``tool/result`` when this m
 
 from __future__ import annotations
 
-import inspect
 from typing import TYPE_CHECKING
 
 import anyio
 import attrs
 
-from harness_core._text import clean, quoted
-from harness_core.agent.arguments import misfit, parsed
-from harness_core.agent.surroundings import log
+from harness_core.agent.arguments import parsed
+from harness_core.agent.offered import OfferedTools, bounded
 from harness_core.hooks import ToolCall, ToolOutcome
-from harness_core.models import TextBlock, ToolCallBlock, ToolResultMessage
+from harness_core.models import ToolCallBlock, ToolResultMessage
 from harness_core.session import APPEND, ToolCallStarted, ToolResultLogged
-from harness_core.tools import Tool
 
 if TYPE_CHECKING:
     from harness_core.agent.agent import Agent
@@ -27,9 +24,6 @@ __all__ = ["ToolPhase"]
 
 NOT_DISPATCHED = "ABORTED_BEFORE_DISPATCH"
 ABORTED = "ABORTED_WHILE_RUNNING"
-UNKNOWN_TOOL = "UNKNOWN_TOOL"
-INVALID_ARGUMENTS = "INVALID_ARGUMENTS"
-FAILED = "TOOL_FAILED"
 
 _TEXTS = {
     NOT_DISPATCHED: "This call was not run: the turn was stopped before it started.",
@@ -57,7 +51,7 @@ class ToolPhase:
         self._agent = agent
         self._turn = turn
         self._step = step
-        self._schemas = agent.requests.offered
+        self._offered = OfferedTools(agent.surroundings, agent.scope, agent.requests.offered)
         self._slots = [_Slot(block, self._call(block)) for block in calls]
         self._failures: list[Exception] = []
 
@@ -70,7 +64,7 @@ class ToolPhase:
             turn=self._turn,
             step=self._step,
             scope=agent.scope,
-            schema=self._schemas.get(block.name),
+            schema=self._offered.schemas.get(block.name),
             cwd=agent.session.cwd,
             agent=agent,
             session=agent.session,
@@ -103,12 +97,7 @@ class ToolPhase:
 
     def _parallel(self, place: int) -> bool:
         """Is the call safe beside others, as of now (TOOLX-02)?"""
-        slot = self._slots[place]
-        tool = self._tool(slot.call.name)
-        safe = tool.parallel_safe if tool is not None else False
-        if callable(safe):
-            return bool(safe(slot.call))
-        return safe
+        return self._offered.parallel_safe(self._slots[place].call)
 
     async def _run_together(self, place: int) -> int:
         pool = anyio.Semaphore(self._agent.surroundings.limits.tool_pool)
@@ -140,40 +129,12 @@ class ToolPhase:
         async def carry_out(call: ToolCall) -> ToolOutcome:
             self._announce(slot)
             _pass_on(slot)
-            return await self._carry_out(call)
+            return await self._offered.carry_out(call)
 
         agent = self._agent
         slot.outcome = await agent.surroundings.hooks.tool_call.dispatch(agent.scope, slot.call, None, carry_out)
         self._announce(slot)
         self._settle_finished()
-
-    # --- carrying one out ---------------------------------------------------------------------------------------------
-
-    def _tool(self, name: str) -> Tool | None:
-        """The tool with a handler; None when the request did not offer it, whatever the registry has (TOOLX-05)."""
-        if name not in self._schemas:
-            return None
-        return self._agent.surroundings.tools.handler(self._agent.scope, name)
-
-    async def _carry_out(self, call: ToolCall) -> ToolOutcome:
-        tool = self._tool(call.name)
-        if tool is None or tool.handler is None:
-            return ToolOutcome(content=f"There is no tool called {quoted(call.name)}.", error=UNKNOWN_TOOL)
-        try:
-            problem = misfit(self._schemas[call.name], call.arguments)
-            if problem is not None:
-                return ToolOutcome(content=problem, error=INVALID_ARGUMENTS)
-            result = tool.handler(call)
-            if inspect.isawaitable(result):
-                result = await result
-            if isinstance(result, str):
-                return ToolOutcome(content=result)
-            if isinstance(result, ToolOutcome):
-                return result
-            raise TypeError(f"the handler returned a {type(result).__name__}, not a str or ToolOutcome")
-        except Exception as error:
-            log.warning("The tool %r of %s failed.", call.name, tool.origin, exc_info=error)
-            return ToolOutcome(content=f"{type(error).__name__}: {error}", error=FAILED)
 
     # --- logging ------------------------------------------------------------------------------------------------------
 
@@ -216,7 +177,7 @@ class ToolPhase:
         message = ToolResultMessage(
             call_id=slot.block.id,
             name=slot.block.name,
-            content=_bounded(outcome.content, self._agent.surroundings.limits.tool_result),
+            content=bounded(outcome.content, self._agent.surroundings.limits.tool_result),
             is_error=outcome.error is not None,
         )
         return ToolResultLogged(
@@ -227,20 +188,3 @@ class ToolPhase:
 def _pass_on(slot: _Slot) -> None:
     if slot.reached is not None:
         slot.reached.set()
-
-
-def _bounded(blocks: tuple[TextBlock, ...], limit: int) -> tuple[TextBlock, ...]:
-    """The text that the model sees: valid Unicode, and no more than the limit, with a notice of what is missing."""
-    if len(blocks) == 1 and len(blocks[0].text) <= limit and blocks[0].text.isascii():
-        return blocks
-    total = sum(len(block.text) for block in blocks)
-    kept: list[TextBlock] = []
-    room = limit
-    for block in blocks:
-        text = clean(block.text)
-        if len(text) > room:
-            text = f"{text[:room]}\n[Cut here: {limit} of {total} characters are shown.]"
-            return (*kept, TextBlock(text))
-        kept.append(block if text is block.text else TextBlock(text))
-        room -= len(text)
-    return tuple(kept)

@@ -55,8 +55,9 @@ class PreStep:
 
     ``claimed`` are the messages taken from the inbox, ``candidate`` the runtime-context snapshot that is due, if any;
     ``messages`` is what enters unless a listener says otherwise. ``results_due``: the model has tool results to answer,
-    so the step begins even if nothing enters. ``agent`` and ``session`` are None where a loop of one's own prepares the
-    step without them.
+    so the step begins even if nothing enters. ``preview``: somebody only looks at what the agent's next step would be
+    told; a listener answers as ever, but leaves inbox, session and files as they are. ``agent`` and ``session`` are None
+    where a loop of one's own prepares the step without them.
     """
 
     messages: tuple[UserMessage, ...] = attrs.field(converter=_messages)
@@ -65,6 +66,7 @@ class PreStep:
     turn: int = 1
     step: int = 1
     results_due: bool = False
+    preview: bool = False
     scope: ScopeNode
     cwd: str | None = None
     agent: Agent | None = None

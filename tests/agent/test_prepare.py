@@ -91,3 +91,23 @@ async def test_a_script_may_fail_and_wait(open_stage: Any) -> None:
         assert (await stage.agent.run("hi")).failure == down
         assert (await stage.agent.run("hi")).text == "a b"
         assert slept == [2, 2, 2]
+
+
+async def test_listeners_are_told_that_an_agent_s_step_is_only_looked_at(open_stage: Any) -> None:
+    seen: list[bool] = []
+
+    class Look:
+        @hookimpl
+        def agent_pre_step(self, step: PreStep) -> None:
+            seen.append(step.preview)
+
+    async with open_stage(Look(), prepare=setting) as stage:
+        stage.agent.inject("later")
+        waiting = stage.agent.inbox.next_step
+        prepared = await stage.harness.prepare_step(stage.agent, ["hi"])
+        assert [message.text for message in prepared.messages][0] == "hi"
+        assert stage.agent.inbox.next_step == waiting
+        await stage.harness.prepare_step(Session.create("mine", cwd="/mine"), ["hi"])
+        await stage.harness.prepare_step(None, ["hi"])
+        await stage.agent.run("hi")
+        assert seen == [True, False, False, False]

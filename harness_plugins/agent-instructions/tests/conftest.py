@@ -16,8 +16,19 @@ import pytest
 from harness_agent_instructions import AgentInstructions
 from hypothesis import HealthCheck, settings
 
-from harness_core import FileSystem, Harness, Reject, ToolOutcome, ToolSchema, UserMessage, hookimpl
+from harness_core import (
+    AssembleContext,
+    Enter,
+    FileSystem,
+    Harness,
+    Reject,
+    ToolOutcome,
+    ToolSchema,
+    UserMessage,
+    hookimpl,
+)
 from harness_core.agent import Agent
+from harness_core.agent.proposal import propose
 from harness_core.host import AgentSettings
 from harness_core.models import CallConfig, ScriptedAnswer, ScriptedModel
 from harness_core.session import MemoryStore, Session, SurfaceReplace, UserMessageLogged
@@ -149,6 +160,13 @@ class Stage:
             self.model.add(ScriptedAnswer(calls=[(name, {"file_path": path}) for name, path in calls]))
         await self.agent.run(text)
         await anyio.wait_all_tasks_blocked()
+
+    async def propose(self, text: str) -> Enter | Reject:
+        """A turn's proposal that took ``text`` before what waits now came into the inbox; nothing begins."""
+        context = AssembleContext.of(self.agent, turn=self.session.nesting.last_turn + 1, step=1)
+        claimed = (UserMessage(id=f"claimed-{text}", content=text),)
+        agent = self.agent
+        return (await propose(agent.surroundings, context, agent.scope, claimed, agent.runtime_context)).decision
 
     async def touch(self, *paths: str) -> None:
         """Read files with a tool outside of any turn."""

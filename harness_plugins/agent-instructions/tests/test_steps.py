@@ -173,9 +173,9 @@ async def test_what_waits_and_was_not_claimed_enters_as_it_is_without_a_look_at_
         files.put("/p/AGENTS.md", "Be stern.")
         it.gate.decide = None
         probes = len(files.probes)
-        prepared = await it.harness.prepare_step(it.agent, ["q"])
-        assert [message.text for message in prepared.messages][:2] == ["q", waiting.text]
-        assert prepared.messages[1].id == waiting.id
+        decision = await it.propose("q")
+        assert [message.text for message in decision.messages][:2] == ["q", waiting.text]
+        assert decision.messages[1].id == waiting.id
         assert (it.waiting, len(files.probes)) == ([], probes)
 
 
@@ -222,7 +222,7 @@ async def test_of_exact_duplicates_that_wait_the_first_stays(stage: Any, refuse:
         (first,) = it.waiting
         it.agent.inject(attrs.evolve(first, id="copy"))
         it.gate.decide = refuse
-        await it.harness.prepare_step(it.agent, ["q"])
+        await it.propose("q")
         assert [message.id for message in it.waiting] == [first.id]
 
 
@@ -230,8 +230,8 @@ async def test_what_waits_and_says_nothing_new_is_dropped(stage: Any) -> None:
     async with stage() as it:
         await it.turn("p")
         it.agent.inject(attrs.evolve(it.told[0], id="copy"))
-        prepared = await it.harness.prepare_step(it.agent, ["q"])
-        assert [message.text for message in prepared.messages] == ["q"]
+        decision = await it.propose("q")
+        assert [message.text for message in decision.messages] == ["q"]
         assert it.waiting == []
 
 
@@ -652,7 +652,7 @@ async def test_switching_it_off_discards_what_waits_even_where_the_step_is_refus
         assert it.waiting
     async with stage(store=store, resume=True, max_bytes=0) as it:
         it.gate.decide = refuse
-        await it.harness.prepare_step(it.agent, ["q"])
+        await it.propose("q")
         assert it.waiting == []
 
 
@@ -667,6 +667,23 @@ async def test_a_loop_of_ones_own_gets_the_list_for_a_working_directory_or_a_ses
         await it.turn()
         later = await it.harness.prepare_step(it.session, ["p"], scope=it.agent.scope)
         assert [message.source.kind for message in later.messages] == ["user"]
+
+
+async def test_looking_at_an_agent_s_next_step_leaves_what_waits_where_it_is(stage: Any, refuse: Any) -> None:
+    async with stage() as it:
+        it.gate.decide = lambda decision: Enter([])
+        await it.turn("p")
+        (waiting,) = it.waiting
+        seen = len(it.session.events)
+        it.gate.decide = refuse
+        assert (await it.harness.prepare_step(it.agent, ["q"])).rejected
+        it.gate.decide = None
+        for _ in range(2):
+            prepared = await it.harness.prepare_step(it.agent, ["q"])
+            assert prepared.messages[1] is waiting
+        assert (it.waiting, len(it.session.events)) == ([waiting], seen)
+        await it.turn("q")
+        assert it.told == [waiting]
 
 
 @pytest.mark.spec("AGI-60", "PRE-10")

@@ -237,8 +237,8 @@ async def test_what_waits_from_an_earlier_process_is_kept_when_another_directory
         (waiting,) = it.waiting
         assert actions(waiting) == ["set a/AGENTS.md", "set c/AGENTS.md"]
         probes = len(files.probes)
-        prepared = await it.harness.prepare_step(it.agent, ["q"])
-        assert prepared.messages[1] == waiting
+        decision = await it.propose("q")
+        assert decision.messages[1] == waiting
         assert len(files.probes) == probes
 
 

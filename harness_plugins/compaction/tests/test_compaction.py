@@ -276,3 +276,15 @@ def test_extracts_and_records_keep_their_bounds(texts: list[str], limit: int) ->
     messages = [UserMessage(id=str(number), content=text) for number, text in enumerate(texts)]
     for made in (extract(messages, limit), transcript(messages, limit)):
         assert len(made) <= limit
+
+
+@pytest.mark.anyio
+async def test_looking_at_the_next_step_compacts_nothing(stage: Any) -> None:
+    async with stage(at_tokens=600, keep_tokens=50) as it:
+        for _ in range(2):
+            await it.agent.run(LONG)
+        seen = len(it.agent.session.events)
+        await it.harness.prepare_step(it.agent, [LONG])
+        assert len(it.agent.session.events) == seen
+        await it.agent.run(LONG)
+        assert len(records(it)) == 1

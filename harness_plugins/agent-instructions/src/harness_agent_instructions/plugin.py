@@ -69,14 +69,14 @@ class AgentInstructions:
         # Where nothing begins, a context alone is no reason to ask a model.
         refused = isinstance(decision, Reject) or not (decision.messages or step.results_due)
         claimed = ours(step.claimed) if self._files(step.scope) is not None else []
-        if refused and inbox is not None and claimed:
+        if refused and inbox is not None and claimed and not step.preview:
             # What waited goes on waiting, as it is: it is corrected once it has entered.
             put_back(inbox, claimed)
             return decision
         message = await self._desired(step, talk)
         if self._active is None:
             return decision
-        if inbox is not None:
+        if inbox is not None and not step.preview:
             put_in(inbox, message if refused else None)
         if isinstance(decision, Reject) or refused:
             return decision

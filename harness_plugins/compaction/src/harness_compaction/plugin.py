@@ -51,7 +51,7 @@ class Compaction:
     ) -> Enter | Reject:
         """Compacts before anybody else looks at the conversation; what others add then stands behind the summary."""
         session = step.session
-        if session is not None and step.agent is not None:
+        if session is not None and step.agent is not None and not step.preview:
             limit = self._limit(session)
             if limit is not None and estimate(session, step.messages) > limit:
                 await self._compact(session, step.scope, "pressure", min(self._config.keep_tokens, limit // 2))
