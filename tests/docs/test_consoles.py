@@ -50,7 +50,7 @@ def pattern(shown: str) -> re.Pattern[str]:
 
 
 def run(command: str, folder: Path, python: str = sys.executable) -> str:
-    """What a command writes, to wherever."""
+    """What a command writes, to wherever, without blank lines at its end."""
     words = shlex.split(command)
     assert words[0] in MODULES, f"{words[0]!r} cannot be typed here, only {', '.join(MODULES)}; use a sh block"
     module = MODULES[words[0]]
@@ -69,7 +69,7 @@ def run(command: str, folder: Path, python: str = sys.executable) -> str:
         timeout=60,
         check=False,
     )
-    return done.stdout
+    return re.sub(r"\n\s*\Z", "\n", done.stdout)
 
 
 def fresh(folder: Path, plugins: list[str]) -> str:
