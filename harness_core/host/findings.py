@@ -35,6 +35,17 @@ CODES: dict[str, tuple[Severity, str]] = {
     "hidden-tool-named": (Severity.WARNING, "A text names a tool that the model cannot see in the scope."),
     "zero-width": (Severity.WARNING, "A text holds characters that nobody can see."),
     "tied-orders": (Severity.WARNING, "Two plugins gave the same order; the order of registration decides."),
+    "turn-failed": (Severity.ERROR, "A turn of an agent fails with the plugin that succeeds without it."),
+    "not-scoped": (Severity.ERROR, "The plugin, installed in one scope, shows in another, or not in its own."),
+    "not-deterministic": (Severity.WARNING, "The same configuration and state give two different prompts."),
+    "shared-state": (
+        Severity.WARNING,
+        "An activation leaves something behind for the next one, or two disturb each other.",
+    ),
+    "breaks-cache": (
+        Severity.WARNING,
+        "The beginning of a request changes between steps, so that no cache can be used.",
+    ),
     "unknown-constraint": (Severity.NOTE, "A before/after constraint names something that is not there."),
     "shadowed": (Severity.NOTE, "An entry is shadowed by a nearer scope's entry of the same name."),
 }
@@ -59,6 +70,8 @@ class Finding:
     version: str | None = None
     file: str | None = None
     line: int | None = None
+    details: str | None = None
+    """Further lines, such as what is different."""
 
     @property
     def severity(self) -> Severity:

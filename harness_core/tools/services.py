@@ -103,6 +103,10 @@ class Services:
         """The nearest service of that protocol."""
         return cast("S | None", self._table.find(scope, protocol))
 
+    def effective(self, scope: ScopeNode) -> dict[type, object]:
+        """All services that the scope finds, by protocol."""
+        return self._table.effective(scope)
+
 
 class ScopedServices:
     """Offers and finds services in one scope, on behalf of one owner."""

@@ -1,0 +1,72 @@
+"""What a plugin may change in the process around it, read at two moments and compared. Changes nothing itself.
+
+Imports nothing of the harness: it also runs in a fresh interpreter, before a plugin is imported there.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+import warnings
+from typing import Any
+
+__all__ = ["changed", "process_state"]
+
+_POOLED = ("AnyIO worker thread", "Trio thread", "asyncio_")
+"""Threads of the event loop's own pools; they go with the loop."""
+
+
+def process_state() -> dict[str, Any]:
+    """By what it is called for people: everything that is shared by the whole process and easy to leave changed."""
+    return {
+        "threads": sorted(each.name for each in threading.enumerate() if not each.name.startswith(_POOLED)),
+        "environment variables": dict(os.environ),
+        "sys.path": list(sys.path),
+        "sys.meta_path": [_kind(each) for each in sys.meta_path],
+        "logging handlers": [_kind(each) for each in logging.getLogger().handlers],
+        "the level of the root logger": logging.getLogger().level,
+        "warning filters": [repr(each) for each in warnings.filters],
+        "the current directory": _current_directory(),
+        "sys.stdout and sys.stderr": [id(sys.stdout), id(sys.stderr)],
+        "sys.excepthook": id(sys.excepthook),
+        "the umask": _umask(),
+    }
+
+
+def _kind(value: object) -> str:
+    return value.__qualname__ if isinstance(value, type) else type(value).__qualname__
+
+
+def _current_directory() -> str:
+    try:
+        return os.getcwd()
+    except OSError:
+        return "gone"
+
+
+def _umask() -> int:
+    current = os.umask(0o022)
+    os.umask(current)
+    return current
+
+
+def changed(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    """A line for each thing that is otherwise. Values of variables are not shown: they may be secret."""
+    found = []
+    for name, old in before.items():
+        new = after[name]
+        if old == new:
+            continue
+        if isinstance(old, dict):
+            names = sorted(key for key in {**old, **new} if old.get(key) != new.get(key))
+            found.append(f"{name}: {', '.join(names)}")
+        elif isinstance(old, list) and name != "sys.stdout and sys.stderr":
+            more = [str(each) for each in new if each not in old]
+            less = [str(each) for each in old if each not in new]
+            parts = [f"new: {', '.join(more)}"] * bool(more) + [f"gone: {', '.join(less)}"] * bool(less)
+            found.append(f"{name}: {'; '.join(parts) or 'another number or order of the same'}")
+        else:
+            found.append(f"{name}: changed")
+    return found
