@@ -1,4 +1,7 @@
-"""The order and the titles of the documentation's parts; within a part, pages stand by title, decisions by number."""
+"""The order and the titles of the documentation's parts; within a part, pages stand by title, decisions by number.
+
+The pages of single codes are not listed beside the others: two tables lead to them, and so does the search.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,10 @@ PARTS = {
 }
 
 
+CODES = ("reference/errors/", "reference/findings/")
+"""Folders with one page for each code."""
+
+
 def on_nav(nav: Any, config: Any, files: Any) -> Any:
     """Called by mkdocs once the pages are known."""
 
@@ -23,8 +30,15 @@ def on_nav(nav: Any, config: Any, files: Any) -> Any:
 
     for item in nav.items:
         item.title = PARTS.get(_folder(item), item.title)
+        if getattr(item, "children", None):
+            item.children[:] = [child for child in item.children if not _of_codes(child)]
     nav.items.sort(key=place)
     return nav
+
+
+def _of_codes(item: Any) -> bool:
+    children = getattr(item, "children", None)
+    return bool(children) and str(children[0].file.src_uri).startswith(CODES)
 
 
 def _folder(item: Any) -> str:

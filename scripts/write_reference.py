@@ -1,67 +1,33 @@
-"""Write docs/reference/command-line.md from the commands themselves; ``--check`` only says whether it is up to date."""
+"""Write the pages of the reference that come from the code; ``--check`` only says which are not up to date."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-import click
+from reference import codes, commands, configuration, events
 
-from harness_core.cli._app import COMMANDS, app
-
-PAGE = Path(__file__).parents[1] / "docs" / "reference" / "command-line.md"
-COMMON = {"--composition", "-p", "--json", "--debug"}
-"""Options that every command has; they are described once."""
-
-INTRODUCTION = """\
-# The command line
-
-This page is written by `python scripts/write_reference.py`, from the commands themselves.
-
-Every command works in the current folder, with the composition that it finds there: `harness.toml`, or a
-`[tool.harness]` table in `pyproject.toml`. Answers go to standard output, everything about them to standard error. The
-exit status is 0 when all is well, 1 for findings, a failed turn or an error, and 2 for wrong usage.
-"""
-
-
-def page() -> str:
-    group = click.Context(app, info_name="harness")
-    commands = {name: app.get_command(group, name) for name in sorted(COMMANDS)}
-    first = next(command for command in commands.values() if command is not None)
-    parts = [INTRODUCTION, "## Options of every command\n", table(first, common=True)]
-    for name, command in commands.items():
-        assert command is not None
-        context = click.Context(command, info_name=name, parent=group)
-        usage = " ".join(["harness", name, *command.collect_usage_pieces(context)])
-        text = "\n".join(line.strip() for line in (command.help or "").splitlines())
-        parts += [f"## harness {name}\n", f"`{usage}`\n", f"{text.strip()}\n", table(command, common=False)]
-    return "\n".join(part for part in parts if part)
-
-
-def table(command: click.Command, *, common: bool) -> str:
-    rows = [
-        f"| {' '.join(f'`{each}`' for each in option.opts)}{value(option)} | {option.help or ''} |"
-        for option in command.params
-        if isinstance(option, click.Option) and bool(COMMON.intersection(option.opts)) == common
-    ]
-    return "\n".join(["| option | |", "|---|---|", *rows, ""]) if rows else ""
-
-
-def value(option: click.Option) -> str:
-    if option.is_flag:
-        return ""
-    if isinstance(option.type, click.Choice):
-        return f" {' or '.join(f'`{each}`' for each in option.type.choices)}"
-    return f" *{option.metavar or option.type.name}*"
+FOLDER = Path(__file__).parents[1] / "docs" / "reference"
+PAGES = {
+    "command-line.md": commands.page,
+    "configuration.md": configuration.page,
+    "errors.md": codes.errors_page,
+    "events.md": events.page,
+    "findings.md": codes.findings_page,
+}
 
 
 def main(arguments: list[str]) -> int:
-    if "--check" in arguments:
-        if PAGE.is_file() and PAGE.read_text(encoding="utf-8") == page():
-            return 0
-        print(f"{PAGE.name} is not up to date; run python scripts/write_reference.py")
+    stale = []
+    for name, made in PAGES.items():
+        page, text = FOLDER / name, made()
+        if not page.is_file() or page.read_text(encoding="utf-8") != text:
+            stale.append(name)
+            if "--check" not in arguments:
+                page.write_text(text, encoding="utf-8")
+    if stale and "--check" in arguments:
+        print(f"{', '.join(stale)}: not up to date; run python scripts/write_reference.py")
         return 1
-    PAGE.write_text(page(), encoding="utf-8")
     return 0
 
 

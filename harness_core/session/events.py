@@ -125,13 +125,15 @@ def _object(value: object) -> FrozenDict:
 
 @attrs.frozen(kw_only=True)
 class TurnStart:
+    """A turn begins; turns are numbered from 1 through the whole log."""
+
     type: ClassVar[str] = "turn/start"
     turn: int = attrs.field(validator=_count)
 
 
 @attrs.frozen(kw_only=True)
 class TurnEnd:
-    """``cause`` stands beside ``aborted``, ``failure`` beside ``error``; ``detail`` is the reason that a listener gave."""
+    """The open turn has ended. ``cause`` stands beside ``aborted``, ``failure`` beside ``error``; ``detail`` is the reason that a listener gave."""
 
     type: ClassVar[str] = "turn/end"
     turn: int = attrs.field(validator=_count)
@@ -143,6 +145,8 @@ class TurnEnd:
 
 @attrs.frozen(kw_only=True)
 class StepStart:
+    """A step of the open turn begins; steps are numbered from 1 in each turn."""
+
     type: ClassVar[str] = "step/start"
     turn: int = attrs.field(validator=_count)
     step: int = attrs.field(validator=_count)
@@ -150,6 +154,8 @@ class StepStart:
 
 @attrs.frozen(kw_only=True)
 class StepEnd:
+    """The open step has ended, with its request answered and its tool calls carried out, or on the way out."""
+
     type: ClassVar[str] = "step/end"
     turn: int = attrs.field(validator=_count)
     step: int = attrs.field(validator=_count)
@@ -157,12 +163,16 @@ class StepEnd:
 
 @attrs.frozen(kw_only=True)
 class UserMessageLogged:
+    """A user-role message entered the conversation: what a person said, or context; its ``source`` says which."""
+
     type: ClassVar[str] = "user/message"
     message: UserMessage = attrs.field(validator=_kind(UserMessage))
 
 
 @attrs.frozen(kw_only=True)
 class AssistantChunk:
+    """A piece of an answer, as it arrived; takes no part in rebuilding unless the answer was interrupted."""
+
     type: ClassVar[str] = "assistant/chunk"
     turn: int = attrs.field(validator=_count)
     step: int = attrs.field(validator=_count)
@@ -171,7 +181,7 @@ class AssistantChunk:
 
 @attrs.frozen(kw_only=True)
 class AssistantMessageLogged:
-    """``chunks`` are the numbers of the chunk events that an interrupted message was made of (CANCEL-02)."""
+    """The model's whole answer. ``chunks`` are the numbers of the chunk events that an interrupted message was made of (CANCEL-02)."""
 
     type: ClassVar[str] = "assistant/message"
     turn: int = attrs.field(validator=_count)
@@ -184,7 +194,7 @@ class AssistantMessageLogged:
 
 @attrs.frozen(kw_only=True)
 class ToolCallStarted:
-    """``arguments`` is the raw text that the model wrote."""
+    """A tool call is about to be carried out. ``arguments`` is the raw text that the model wrote."""
 
     type: ClassVar[str] = "tool/call"
     turn: int = attrs.field(validator=_count)
@@ -196,7 +206,7 @@ class ToolCallStarted:
 
 @attrs.frozen(kw_only=True)
 class ToolResultLogged:
-    """``error`` is the code of a failure; ``meta`` is for people and plugins, the model never sees it."""
+    """What a call came to. ``error`` is the code of a failure; ``meta`` is for people and plugins, the model never sees it."""
 
     type: ClassVar[str] = "tool/result"
     turn: int = attrs.field(validator=_count)
@@ -228,6 +238,8 @@ class RequestContext:
 
 @attrs.frozen(kw_only=True)
 class RequestDispatch:
+    """A request is about to be sent; ``digest`` is that of the request as the log rebuilds it."""
+
     type: ClassVar[str] = "request/dispatch"
     turn: int = attrs.field(validator=_count)
     step: int = attrs.field(validator=_count)

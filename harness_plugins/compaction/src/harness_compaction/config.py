@@ -23,17 +23,20 @@ def _positive(_: object, __: object, value: int | None) -> None:
 class Config:
     """When to compact, and how.
 
-    A conversation is compacted before a step when it has more than ``at_tokens``, or more than ``at_share`` of the
-    model's context window where that is known and ``at_tokens`` is not given; without either only when a request fails
-    because it was too long. The newest ``keep_tokens`` stay as they are. The summary is written by a model (the agent's
-    own, or ``provider`` and ``model``), or with ``summary = "extract"``, and whenever the model fails, it is a bounded
-    extract of the messages themselves. ``summary_tokens`` bounds both.
+    Where neither limit applies, a conversation is compacted only when a request fails because it was too long.
     """
 
     at_tokens: int | None = attrs.field(default=None, validator=_positive)
+    """Compact before a step when the conversation has more tokens than this; given, it alone counts."""
     at_share: float = attrs.field(default=0.8, validator=_share)
+    """Compact when it has more than this share of the model's context window, where that is known."""
     keep_tokens: int = attrs.field(default=8_000, validator=_positive)
+    """The newest tokens, which stay as they are."""
     summary: Literal["model", "extract"] = "model"
+    """Who writes the summary. An extract is the beginning of each message; it also stands in when the model fails."""
     summary_tokens: int = attrs.field(default=2_000, validator=_positive)
+    """The summary's length, at most."""
     provider: str | None = None
+    """The provider of the model that writes the summary; the agent's own by default."""
     model: str | None = None
+    """The model that writes the summary; the agent's own by default."""

@@ -75,31 +75,36 @@ def _headers(_: object, __: object, value: dict[str, str]) -> None:
 
 @attrs.define(kw_only=True)
 class Endpoint:
-    """The settings that all endpoints share.
-
-    ``base_url`` is what ``/chat/completions`` is appended to. The key is read for each request from the file
-    ``api_key_file`` or else the environment variable ``api_key_env``; where neither is named, none is sent. ``model``,
-    ``temperature``, ``max_tokens`` and ``effort`` are what requests get that say nothing of it. Times are in seconds:
-    ``connect_timeout`` until the connection stands, ``first_byte_timeout`` from then until the answer begins (with its
-    headers), ``stream_timeout`` between two arrivals of bytes after that (some servers send the headers at once and then
-    work through the prompt in silence). ``proxy`` and ``ca_bundle`` take precedence over the environment
-    variables that httpx obeys.
-    """
+    """The settings that all endpoints share. Times are in seconds."""
 
     base_url: str | None = attrs.field(default=None, validator=_address)
+    """What ``/chat/completions`` is appended to."""
     model: str | None = None
+    """What requests get that name none; so do the other values of requests below."""
     api_key_env: str | None = attrs.field(default=None, validator=_variable)
+    """The environment variable that the key is read from, for each request; where neither is named, none is sent."""
     api_key_file: str | None = None
+    """The file that the key is read from, for each request; it precedes the variable."""
     temperature: float | None = None
+    """What requests get that say nothing of it."""
     max_tokens: int | None = attrs.field(default=None, validator=_tokens)
+    """The limit of output tokens for requests that give none."""
     effort: str | None = None
+    """How much the model reasons, in the service's own words."""
     context_window: int | None = attrs.field(default=None, validator=_tokens)
+    """The model's context in tokens, for plugins that need to know."""
     connect_timeout: float = attrs.field(default=10.0, validator=_seconds)
+    """Until the connection stands."""
     first_byte_timeout: float = attrs.field(default=300.0, validator=_seconds)
+    """From then until the answer begins, with its headers."""
     stream_timeout: float = attrs.field(default=300.0, validator=_seconds)
+    """Between two arrivals of bytes after that: some servers send the headers at once and then work in silence."""
     headers: dict[str, str] = attrs.field(factory=dict[str, str], validator=_headers, repr=False)
+    """Further headers; none that carries a key."""
     proxy: str | None = attrs.field(default=None, validator=_proxy, repr=False)  # it may hold a password
+    """A proxy, instead of what the environment variables name that httpx obeys."""
     ca_bundle: str | None = None
+    """A file of certificates to trust, instead of what the environment names."""
 
 
 @attrs.define(kw_only=True)
@@ -117,11 +122,9 @@ def _token_field(_: object, __: object, value: Any) -> None:
 
 @attrs.define(kw_only=True)
 class CompatibleEndpoint(Endpoint):
-    """Any server with OpenAI's chat completions.
-
-    ``replay_reasoning`` sends the model's own reasoning back to it (some templates want that; OpenAI's own service
-    knows no such field); ``max_tokens_field`` is the name under which the server takes the limit of output tokens.
-    """
+    """Any server with OpenAI's chat completions."""
 
     replay_reasoning: bool = False
+    """Send the model's own reasoning back to it: some templates want that; OpenAI's own service knows no such field."""
     max_tokens_field: str = attrs.field(default="max_tokens", validator=_token_field)
+    """The name under which the server takes the limit of output tokens; or ``max_completion_tokens``."""

@@ -38,23 +38,24 @@ def _share(_: object, __: object, value: float) -> None:
 
 @attrs.define(kw_only=True)
 class Config:
-    """The settings.
-
-    ``attempts`` counts all requests of a step, the first one included. The wait before the second is ``first_delay``
-    seconds, each later one ``factor`` times as long as the one before, up to ``max_delay``; ``jitter`` is the part of it
-    that is left to chance. No step waits longer than ``max_total`` altogether, also where a service asks for more.
-    ``after_output`` repeats a request although a part of its answer was shown; ``codes`` names failures to repeat although
-    the adapter holds them to be permanent.
-    """
+    """Settings of the retry plugin. Times are in seconds."""
 
     attempts: int = attrs.field(default=5, validator=_count)
+    """All requests of a step, the first one included."""
     first_delay: float = attrs.field(default=1.0, validator=_seconds)
+    """The wait before the second request."""
     factor: float = attrs.field(default=2.0, validator=_factor)
+    """How many times as long each later wait is as the one before."""
     max_delay: float = attrs.field(default=60.0, validator=_seconds)
+    """The longest single wait."""
     jitter: float = attrs.field(default=0.5, validator=_share)
+    """The part of a wait that is left to chance."""
     max_total: float = attrs.field(default=300.0, validator=_seconds)
+    """The longest that a step waits altogether, also where a service asks for more."""
     after_output: bool = False
+    """Repeat a request although a part of its answer was shown."""
     codes: list[str] = attrs.field(factory=list[str])
+    """Failures to repeat although the adapter holds them to be permanent."""
 
 
 def exponential(config: Config) -> wait_base:
