@@ -12,6 +12,7 @@ import attrs
 
 from harness_core.inspect.compare import snapshot_parts
 from harness_core.inspect.logged import LoggedRequest, Owner
+from harness_core.inspect.texts import speaker
 from harness_core.models import Message, UserMessage
 
 __all__ = ["LoggedPiece", "explain_logged", "find_logged"]
@@ -116,7 +117,7 @@ def _messages(request: LoggedRequest, name: str) -> list[LoggedPiece]:
     return [
         _message_piece(request, message, place)
         for place, message in enumerate(request.messages, start=1)
-        if isinstance(message, UserMessage) and name in (message.id, message.source.plugin)
+        if isinstance(message, UserMessage) and name in (message.id, speaker(message.source))
     ]
 
 
@@ -127,7 +128,7 @@ def _message_piece(request: LoggedRequest, message: Message, place: int) -> Logg
     name = f"{role} {place}"
     if isinstance(message, UserMessage):
         name, source = message.id, message.source
-        owner = request.version_of(source.plugin) if source.plugin else Owner(plugin="the user")
+        owner = request.version_of(speaker(source))
         note += f", {source.kind}" + (f", {source.form}" if source.form else "")
         changed = source.data.get("changed", ())
         if changed:

@@ -14,6 +14,7 @@ from harness_core.host import Harness, Scope
 from harness_core.inspect.authorship import Piece, Writer, history, pieces
 from harness_core.inspect.difference import Change, facts, name_of
 from harness_core.inspect.step import tool_writers
+from harness_core.inspect.texts import speaker
 from harness_core.inspect.trace import AssemblyTrace, DispatchTrace, ListenerRun, ProviderRun, listener_json
 from harness_core.prompt import render_context_snapshot, render_prompt
 from harness_core.prompt._placement import override_of
@@ -362,7 +363,7 @@ def find_text(
     ]
     for message in step.result.lanes.get("messages", ()) if step is not None and step.result is not None else ():
         if fragment in message.text and message.source.form != "snapshot":
-            who = Writer(plugin=message.source.plugin) if message.source.plugin else Writer(plugin="the user")
+            who = Writer(plugin=speaker(message.source))
             found.append(_whole(f"message {message.id}", message.text, fragment, (who,)))
     return found
 

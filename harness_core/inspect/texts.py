@@ -1,4 +1,4 @@
-"""Two versions of a text as one: what stayed, what went, what came. For people, so long equal stretches are shortened."""
+"""Texts as people are shown them: who is speaking, and two versions as one, with what stayed, what went and what came."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import re
 from difflib import SequenceMatcher
 from typing import Literal as OneOf, TypeAlias
 
-__all__ = ["Stretch", "text_diff"]
+from harness_core.models import Source
+
+__all__ = ["Stretch", "speaker", "text_diff"]
 
 Stretch: TypeAlias = tuple[OneOf["=", "-", "+"], str]
 
@@ -15,6 +17,11 @@ _COMPARED_TOKENS = 3_000
 """Beyond this, texts are compared line by line; beyond as many lines, one is shown as gone and the other as new."""
 CONTEXT = 60
 """Characters of what stayed that are shown on each side of a difference."""
+
+
+def speaker(source: Source) -> str:
+    """Who is behind a user-role message: a plugin, which may have a kind of its own for what it says, or the user."""
+    return source.plugin or ("the user" if source.kind == "user" else source.kind)
 
 
 def text_diff(before: str, after: str, context: int = CONTEXT) -> list[Stretch]:

@@ -6,7 +6,17 @@ from typing import Any
 
 import pytest
 
-from harness_core import Harness, PromptSettings, Scope, Section, ToolSchema, UserMessage, hookimpl
+from harness_core import (
+    Enter,
+    Harness,
+    PromptSettings,
+    Scope,
+    Section,
+    Source,
+    ToolSchema,
+    UserMessage,
+    hookimpl,
+)
 from harness_core.inspect import Explanation, explain, find_text, tool_writers, traced_step
 from tests.inspect.conftest import Looked
 
@@ -206,3 +216,19 @@ async def test_what_a_failed_assembly_had_is_still_explained() -> None:
         traced = await traced_step(harness, harness.root)
         assert isinstance(traced.error, ValueError)
         assert find_text(traced.assembly, "text", tools=tool_writers(harness, harness.root)) == []
+
+
+async def test_a_message_of_a_plugin_with_a_kind_of_its_own_is_not_the_users() -> None:
+    class Guide:
+        @hookimpl
+        async def agent_pre_step(self, step: Any, call_next: Any) -> Enter:
+            decision = await call_next()
+            return Enter((*decision.messages, UserMessage(id="g", content="Use metres.", source=Source("guide"))))
+
+    async with Harness(plugins=[Guide()], autoload=False) as harness:
+        traced = await traced_step(harness, harness.root, ["Measure in feet."])
+        said = {text: find_text(traced.assembly, text, step=traced.step) for text in ("metres", "feet")}
+        assert {text: found.pieces[0].writer.plugin for text, (found,) in said.items()} == {
+            "metres": "guide",
+            "feet": "the user",
+        }
