@@ -115,9 +115,10 @@ class SettingsError(HarnessError, ValueError):
 
 
 class CompositionError(HarnessError):
-    """A composition file, or a part of one, cannot be used."""
+    """A composition file, or a part of one, cannot be used. ``problems`` holds one error for each thing that is wrong."""
 
     code = "composition"
+    problems: tuple[CompositionError, ...] = ()
 
 
 # --- scopes and owners ------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import json
 import logging
+import os
 import sys
 import traceback
 from collections.abc import Callable
@@ -19,7 +20,8 @@ import click
 
 from harness_core.errors import CompositionError, HarnessError
 from harness_core.host import Harness
-from harness_core.host.composition import FILE_NAME, Composition, find_composition, read_composition
+from harness_core.host.composition import Composition
+from harness_core.host.reading import FILE_NAME, PLUGINS_VARIABLE, find_composition, read_composition, selected
 
 __all__ = ["Chosen", "common_options", "emit_json", "fail"]
 
@@ -51,7 +53,9 @@ def common_options(function: F) -> F:
         type=click.Path(dir_okay=False, path_type=Path),
         help=f"The composition file; {FILE_NAME} (or pyproject.toml) of the current folder by default.",
     )
-    @click.option("-p", "switched", multiple=True, metavar="no:NAME", help="Switch a plugin off.")
+    @click.option(
+        "-p", "switched", multiple=True, metavar="[no:]NAME", help="Load an installed plugin, or with no: leave it out."
+    )
     @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
     @click.option("--debug", is_flag=True, help="Show tracebacks.")
     @functools.wraps(function)
@@ -87,14 +91,7 @@ def _chosen(file: Path | None, switched: tuple[str, ...], as_json: bool) -> Chos
     if file is not None and not file.is_file():
         raise CompositionError(f"There is no composition file {file}.", file=str(file))
     composition = read_composition(found) if found is not None else Composition()
-    for each in switched:
-        prefix, _, name = each.partition(":")
-        if prefix != "no" or not name:
-            raise click.UsageError(f"-p takes no:NAME, not {each!r}.")
-        from harness_core.host.composition import PluginTable
-
-        table = composition.plugins.get(name, PluginTable())
-        composition.plugins[name] = attrs.evolve(table, enabled=False)
+    composition = selected(composition, os.environ.get(PLUGINS_VARIABLE), switched)
     # Sessions belong to the folder that the command works in, wherever the composition comes from.
     return Chosen(composition=composition, folder=here, file=found, as_json=as_json)
 

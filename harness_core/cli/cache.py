@@ -61,7 +61,7 @@ def cache(
     Tokens are those that the service counted, and estimates (≈) where it did not. The prediction is for a cache that holds
     the request before; what the service reported stands beside it.
     """
-    contents = open_log(log, chosen.composition.agents(chosen.folder).store)
+    contents = open_log(log, chosen.composition.agent_settings(chosen.folder).store)
     requests = logged_requests(contents.info, contents.events)
     report = analyse(
         requests,

@@ -47,7 +47,7 @@ def check(chosen: Chosen, scope_names: tuple[str, ...], strict: bool, sarif: Pat
 async def _find(chosen: Chosen, scope_names: tuple[str, ...]) -> list[Finding]:
     # A plugin that fails is a finding like others here, whatever the composition says of it.
     async with chosen.harness(on_error="skip") as harness:
-        names = scope_names or tuple(dict.fromkeys(t.scope for t in chosen.composition.plugins.values() if t.scope))
+        names = scope_names or chosen.composition.scope_names()
         scopes = [harness.root, *(harness.known_scope(name) for name in names)]
         return await find(harness, scopes)
 

@@ -52,7 +52,7 @@ def explain(
     if number is not None and log is None:
         raise click.UsageError("--request needs --log.")
     if log is not None:
-        contents = open_log(log, chosen.composition.agents(chosen.folder).store)
+        contents = open_log(log, chosen.composition.agent_settings(chosen.folder).store)
         _show_logged(chosen, request_at(contents, number), name)
         return
     elements, texts, traced = anyio.run(_explain, chosen, name, scope_name, prompt)

@@ -14,7 +14,8 @@ from harness_core._text import nearest
 from harness_core.cli._common import Chosen, common_options, emit_json
 from harness_core.cli._show import console, listener_text, place_text, plain_table
 from harness_core.hooks.specs import OBSERVERS, WATERFALLS
-from harness_core.host.composition import PluginTable, read_composition
+from harness_core.host.composition import PluginTable
+from harness_core.host.reading import read_composition
 from harness_core.inspect import HookOrder, OrderComparison, compare_orders, hook_order, hook_orders
 
 __all__ = ["hooks"]

@@ -50,8 +50,8 @@ def diff(chosen: Chosen, path: Path) -> None:
 
 async def _lock(chosen: Chosen) -> dict[str, Any]:
     async with chosen.harness() as harness:
-        names = dict.fromkeys(table.scope for table in chosen.composition.plugins.values() if table.scope)
-        return await lock_of(harness, [harness.root, *(harness.known_scope(name) for name in names)])
+        scopes = [harness.known_scope(name) for name in chosen.composition.scope_names()]
+        return await lock_of(harness, [harness.root, *scopes])
 
 
 def _report(chosen: Chosen, changes: list[Change]) -> None:

@@ -42,14 +42,14 @@ def log() -> None:
 
 
 def _contents(chosen: Chosen, which: str) -> LogContents:
-    return open_log(which, chosen.composition.agents(chosen.folder).store)
+    return open_log(which, chosen.composition.agent_settings(chosen.folder).store)
 
 
 @log.command("list")
 @common_options
 def list_(chosen: Chosen) -> None:
     """List the sessions of this folder, the one used last first."""
-    found = list_sessions(chosen.composition.agents(chosen.folder).store)
+    found = list_sessions(chosen.composition.agent_settings(chosen.folder).store)
     if chosen.as_json:
         emit_json([{"id": each.id, "title": each.title, "cwd": each.cwd, "created_at_ms": each.created_at_ms,
                     "last_at_ms": each.last_at_ms, "parent": each.parent} for each in found])  # fmt: skip
@@ -123,7 +123,7 @@ def follow(chosen: Chosen, log: str, chunks: bool, once: bool) -> None:
     """Show events as they are recorded, by whatever process, until Ctrl-C."""
     path = Path(log)
     if not path.is_file():
-        store = chosen.composition.agents(chosen.folder).store
+        store = chosen.composition.agent_settings(chosen.folder).store
         where = getattr(store, "path", None)
         if where is None:
             raise HarnessError("Only a log in a file can be followed.", entry=log)

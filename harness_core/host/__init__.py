@@ -6,6 +6,7 @@ from harness_core.host.context import PluginContext
 from harness_core.host.discovery import ENTRY_POINT_GROUP, PluginSource, discover
 from harness_core.host.harness import Harness, Hooks
 from harness_core.host.loading import PluginFailure, PluginUse
+from harness_core.host.own_loop import OwnLoop
 from harness_core.host.scope import Scope
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "Agents",
     "Harness",
     "Hooks",
+    "OwnLoop",
     "PluginContext",
     "PluginFailure",
     "PluginSource",

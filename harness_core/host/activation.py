@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from harness_core.errors import HarnessError, PluginConfigError, PluginLoadError, PluginSetupError
+from harness_core.errors import CompositionError, HarnessError, PluginConfigError, PluginLoadError, PluginSetupError
 from harness_core.host.catalog import PluginHooks
 from harness_core.host.config import structure_config
 from harness_core.host.context import PluginContext
 from harness_core.host.discovery import PluginSource
+from harness_core.host.references import resolve
 from harness_core.host.scope import Scope
 from harness_core.scopes import Effects, Origin
+from harness_core.scopes.staging import Staging, setting_up
 
 if TYPE_CHECKING:
     from harness_core.host.manager import HookManager
@@ -51,7 +53,11 @@ class Activation:
         self.origin = Origin(
             scope=scope.name, plugin=source.name, distribution=source.distribution, version=source.version
         )
-        lifetime = owner if owner is not None else scope.effects
+        self.looked = False
+        """Did its set-up look at what others had registered?"""
+        self.given: Any = None
+        """The configuration that it was given, references to the environment resolved."""
+        self.owner = lifetime = owner if owner is not None else scope.effects
         lifetime.require_active()
         self.effects = Effects(f"plugin {source.name!r} in scope {scope.name!r}", self.origin)
         handle = lifetime.add(self.aclose, f"plugin {source.name!r}")
@@ -61,8 +67,10 @@ class Activation:
     def active(self) -> bool:
         return self.effects.active and self.rank >= 0
 
-    async def start(self, manager: HookManager, config: Mapping[str, Any] | Any) -> None:
-        """Bring the plugin up.
+    async def start(
+        self, manager: HookManager, config: Mapping[str, Any] | Any, staging: Staging | None = None
+    ) -> None:
+        """Bring the plugin up, as part of a change that is being prepared where one is given.
 
         Raises:
             PluginLoadError, PluginSpecError, PluginConfigError: nothing of the plugin ran, or only its constructor.
@@ -70,13 +78,15 @@ class Activation:
             HarnessError: set-up was refused something; the error names the plugin.
         """
         try:
-            self.plugin = self._instance(self.source.imported())
-            self.hooks = manager.catalog.examine(self.plugin, self.source)
-            self.config = self._structured(config)
-            self.context = PluginContext(self, self.config)
-            await self._set_up()
-            self.effects.require_active()  # set-up may have closed its own scope
-            manager.enlist(self)
+            with setting_up(staging) as set_up:
+                self.plugin = self._instance(self.source.imported())
+                self.hooks = manager.catalog.examine(self.plugin, self.source)
+                self.config = self._structured(config)
+                self.context = PluginContext(self, self.config)
+                await self._set_up()
+                self.effects.require_active()  # set-up may have closed its own scope
+                manager.enlist(self)
+            self.looked = set_up.looked
         except BaseException as error:
             await self._roll_back(error)
             if isinstance(error, Exception) and not isinstance(error, HarnessError):
@@ -103,6 +113,16 @@ class Activation:
 
     def _structured(self, config: Any) -> Any:
         kind = getattr(self.plugin, "Config", None)
+        try:
+            config = self.given = resolve(config)
+        except CompositionError as error:
+            raise PluginConfigError(
+                f"The configuration of {self.source.label}: {error.message}",
+                remedy=error.remedy,
+                entry=error.entry,
+                names=error.names,
+                **self.source.facts(),
+            ) from None
         if kind is None:
             if config:
                 raise PluginConfigError(

@@ -63,6 +63,7 @@ class Agents(Mapping[str, Agent]):
         self._harness = harness
         self._agents: dict[str, Agent] = {}
         self._taken: set[str] = set()
+        self._models: Mapping[Scope, CallConfig] = {}
         self.surroundings = Surroundings(
             hooks=harness.hooks,
             prompt=harness.prompt,
@@ -84,6 +85,28 @@ class Agents(Mapping[str, Agent]):
 
     def __len__(self) -> int:
         return len(self._agents)
+
+    def default(self, scope: Scope) -> CallConfig:
+        """What requests in a scope start with where nobody says more: the nearest scope's word counts, field by field."""
+        chain = [
+            self.settings.config,
+            *(self._models[each] for each in reversed(scope.chain()) if each in self._models),
+        ]
+        return CallConfig(**{name: value for config in chain for name, value in config.given().items()})
+
+    def configure(self, settings: AgentSettings, models: Mapping[Scope, CallConfig]) -> None:
+        """Take other settings, and other models by scope; agents that run take over what that changes for them."""
+        before = {agent: self.default(agent.scope) for agent in self.values()}
+        self.settings, self._models = settings, dict(models)
+        for agent, was in before.items():
+            now = self.default(agent.scope)
+            changed = {
+                field.name: value
+                for field in attrs.fields(CallConfig)
+                if (value := getattr(now, field.name)) != getattr(was, field.name) and value is not None
+            }
+            if changed:
+                agent.configure(**changed)
 
     async def create(
         self,
@@ -161,7 +184,7 @@ class Agents(Mapping[str, Agent]):
             agent_scope = (scope if scope is not None else self._harness.root).child(f"agent {agent_id}")
             session = open_session()
             agent_scope.effects.add(lambda: self._forget(agent_id), "the agent")
-            agent = Agent(session, agent_scope, self.surroundings, config, self.settings.config)
+            agent = Agent(session, agent_scope, self.surroundings, config, self.default(agent_scope))
             if setup is not None:
                 result: Any = setup(agent_scope)
                 if inspect.isawaitable(result):

@@ -19,6 +19,7 @@ from cattrs.strategies import configure_union_passthrough
 
 from harness_core._text import nearest
 from harness_core.errors import HarnessError
+from harness_core.host.references import EnvText, concealed
 
 __all__ = ["ConfigProblem", "config_converter", "structure_config"]
 
@@ -39,11 +40,24 @@ class ConfigProblem:
 
 def _strict(kind: type) -> Any:
     def structure(value: object, _: object) -> object:
+        if type(value) is EnvText:
+            return _from_environment(value, kind)
         if type(value) is kind or (kind is float and type(value) is int):
             return kind(value)  # type: ignore[call-arg]
         raise TypeError(f"expected {_WORDS[kind]}, got {_kind_of(value)}")
 
     return structure
+
+
+_TRUTH = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
+
+
+def _from_environment(text: EnvText, kind: type) -> object:
+    """A variable's text as the type that a field declares: an environment holds nothing but texts."""
+    try:
+        return _TRUTH[text.strip().lower()] if kind is bool else kind(str(text))
+    except (KeyError, ValueError):
+        raise TypeError(f"expected {_WORDS[kind]}, got another text from the variable {text.variable}") from None
 
 
 def _is_list(kind: Any) -> bool:
@@ -89,7 +103,8 @@ _WORDS = {str: "a string", int: "an integer", float: "a number", bool: "true or 
 
 
 def _kind_of(value: object) -> str:
-    words = {bool: "a boolean", int: "an integer", float: "a float", str: "a string", list: "a list", dict: "a table"}
+    words = {bool: "a boolean", int: "an integer", float: "a float", str: "a string", list: "a list", dict: "a table",
+             EnvText: "a text from the environment"}  # fmt: skip
     return "nothing" if value is None else words.get(type(value), f"a {type(value).__name__}")
 
 
@@ -113,7 +128,7 @@ def structure_config(data: Mapping[str, Any], kind: type[T]) -> T | list[ConfigP
     try:
         return _converter.structure(dict(data), kind)
     except (BaseValidationError, StructureHandlerNotFoundError, TypeError, ValueError, HarnessError) as error:
-        return _problems(error, "")
+        return [attrs.evolve(each, problem=concealed(each.problem, data)) for each in _problems(error, "")]
 
 
 def _problems(error: Any, path: str) -> list[ConfigProblem]:

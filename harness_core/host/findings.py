@@ -37,6 +37,11 @@ CODES: dict[str, tuple[Severity, str]] = {
     "tied-orders": (Severity.WARNING, "Two plugins gave the same order; the order of registration decides."),
     "turn-failed": (Severity.ERROR, "A turn of an agent fails with the plugin that succeeds without it."),
     "not-scoped": (Severity.ERROR, "The plugin, installed in one scope, shows in another, or not in its own."),
+    "fails-together": (
+        Severity.ERROR,
+        "Something fails when the plugin is loaded together with the other installed ones.",
+    ),
+    "untyped-setting": (Severity.ERROR, "A setting has no type, or one that no composition can give a value for."),
     "not-deterministic": (Severity.WARNING, "The same configuration and state give two different prompts."),
     "shared-state": (
         Severity.WARNING,
@@ -46,7 +51,16 @@ CODES: dict[str, tuple[Severity, str]] = {
         Severity.WARNING,
         "The beginning of a request changes between steps, so that no cache can be used.",
     ),
+    "undescribed-setting": (Severity.WARNING, "Nothing says what a setting of the plugin is."),
+    "unprefixed-name": (
+        Severity.WARNING,
+        "A section or context carries neither the plugin's name nor one that its README lists.",
+    ),
+    "undocumented-order": (Severity.WARNING, "The README does not say which order number a section or context has."),
+    "import-effect": (Severity.WARNING, "Importing the plugin changes something outside of its own modules."),
+    "incomplete-metadata": (Severity.WARNING, "The distribution lacks something that people and tools look for."),
     "unknown-constraint": (Severity.NOTE, "A before/after constraint names something that is not there."),
+    "slow-import": (Severity.NOTE, "Importing the plugin takes longer than it may."),
     "shadowed": (Severity.NOTE, "An entry is shadowed by a nearer scope's entry of the same name."),
 }
 """All codes: their severity, and what they mean."""

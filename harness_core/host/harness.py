@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -11,28 +10,29 @@ from typing import Any, Self
 
 import anyio
 import anyio.abc
+import attrs
 
-from harness_core._text import nearest, quoted_list
 from harness_core.agent import Agent, PreparedStep, prepare_step
-from harness_core.errors import HarnessError, PluginConfigError, ScopeError
+from harness_core.errors import HarnessError
 from harness_core.hooks import Listener, Observer, Waterfall, waterfall_specs
 from harness_core.hooks.specs import OBSERVERS, WATERFALLS
 from harness_core.host.activation import Activation
 from harness_core.host.agents import Agents, AgentSettings, Setup
-from harness_core.host.composition import Composition, read_composition
+from harness_core.host.changing import Applied, Desired, Plugins
+from harness_core.host.composition import Composition
 from harness_core.host.discovery import PluginSource, discover, source_of
-from harness_core.host.loading import OnError, PluginFailure, PluginUse, ResolvedUse, ordered_uses, resolved
+from harness_core.host.loading import OnError, PluginFailure, PluginUse, ScopePath
 from harness_core.host.manager import HookManager
+from harness_core.host.reading import PLUGINS_VARIABLE, read_composition, selected
 from harness_core.host.scope import Registries, Scope
 from harness_core.models import CallConfig, ModelRegistry, UserMessage
 from harness_core.prompt import AssembleContext, PromptAssembly, PromptRegistry, PromptSettings, assemble
+from harness_core.prompt._placement import Overrides
 from harness_core.scopes import Effects
 from harness_core.session import Event, Session
 from harness_core.tools import Services, ToolRegistry
 
 __all__ = ["Harness", "Hooks"]
-
-_log = logging.getLogger("harness")
 
 
 class Hooks:
@@ -68,6 +68,8 @@ class Harness:
         autoload: also install every installed plugin that ``plugins`` does not mention, by name.
         on_error: what a failing plugin does where its use does not say: stop the harness, or stay out (see `failures`).
         agents: what all agents share: the store of their sessions, the default model, limits, time and ids.
+        overrides: what becomes of single sections and contexts, by the path of names of the scope for which it is said.
+        models: what requests of a scope's agents start with, by the same paths, where that differs from ``agents``.
         entry_points: finds the installed plugins; tests replace it.
     """
 
@@ -79,10 +81,12 @@ class Harness:
         autoload: bool = True,
         on_error: OnError = "fail",
         agents: AgentSettings | None = None,
+        overrides: Mapping[ScopePath, Overrides] | None = None,
+        models: Mapping[ScopePath, CallConfig] | None = None,
         entry_points: Callable[[], list[PluginSource]] = discover,
     ) -> None:
-        self._manager = HookManager()
-        self.hooks = Hooks(self._manager)
+        self.manager = HookManager()
+        self.hooks = Hooks(self.manager)
         registries = Registries()
         registries.harness = self
         self.root = Scope("global", registries=registries)
@@ -98,28 +102,37 @@ class Harness:
         self.services = registries.services = Services()
         core = self.root.effects.nested("the tool registry's schemas")
         registries.prompt.at(self.root, core).tools(self.tools.provide())
-        self.failures: list[PluginFailure] = []
-        """Plugins that were left out because they failed."""
-        self._plugins = list(plugins)
-        self._autoload = autoload
-        self._on_error: OnError = on_error
-        self._entry_points = entry_points
-        self._scopes: dict[str, Scope] = {}
+        self.entry_points = entry_points
+        self._composed: tuple[Composition, Path, dict[str, Any]] | None = None
         self._tasks: anyio.abc.TaskGroup | None = None
-        self.agents = Agents(self, agents if agents is not None else AgentSettings())
+        settled = agents if agents is not None else AgentSettings()
+        self.agents = Agents(self, settled)
         """The agents, by id."""
+        self._plugins = Plugins(
+            self,
+            Desired(
+                settings=self.prompt.settings,
+                uses=list(plugins),
+                autoload=autoload,
+                on_error=on_error,
+                overrides=overrides or {},
+                models=models or {},
+                agents=settled,
+            ),
+        )
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str], **options: Any) -> Self:
         """The harness of a composition file (``harness.toml``, or a pyproject.toml with a [tool.harness] table).
 
-        ``options`` replace what the file says.
+        ``options`` replace what the file says; ``HARNESS_PLUGINS`` in the environment names the only plugins to load.
 
         Raises:
             CompositionError: the file cannot be used; names file, line and table path.
         """
         file = Path(path)
-        return cls.from_composition(read_composition(file), file.parent, **options)
+        composition = selected(read_composition(file), os.environ.get(PLUGINS_VARIABLE))
+        return cls.from_composition(composition, file.parent, **options)
 
     @classmethod
     def from_composition(cls, composition: Composition, folder: Path, **options: Any) -> Self:
@@ -128,10 +141,15 @@ class Harness:
             "plugins": composition.uses(),
             "autoload": composition.autoload,
             "on_error": composition.on_error,
-            "agents": composition.agents(folder),
+            "overrides": composition.overrides(),
+            "models": composition.models(),
             **options,
         }
-        return cls(composition.settings(), **chosen)
+        if "agents" not in chosen:
+            chosen["agents"] = composition.agent_settings(folder)
+        made = cls(composition.settings(), **chosen)
+        made._composed = composition, folder, options
+        return made
 
     # --- lifetime -----------------------------------------------------------------------------------------------------
 
@@ -140,7 +158,7 @@ class Harness:
         await tasks.__aenter__()
         self._tasks = tasks
         try:
-            await self._install_all()
+            await self._plugins.start()
         except BaseException:
             await self._close(None, None, None)
             raise
@@ -178,29 +196,40 @@ class Harness:
 
     # --- plugins ------------------------------------------------------------------------------------------------------
 
-    async def _install_all(self) -> None:
-        installed = self._entry_points() if self._autoload or any(_by_name(each) for each in self._plugins) else []
-        for each in ordered_uses(resolved(self._plugins, installed, self._autoload)):
-            await self._install_or_skip(each)
+    @property
+    def failures(self) -> list[PluginFailure]:
+        """Plugins that were left out because they failed."""
+        return self._plugins.failures
 
-    async def _install_or_skip(self, each: ResolvedUse) -> None:
-        use = each.use
-        try:
-            await self.install(
-                each.source,
-                config=use.config,
-                scope=self.scope(use.scope) if use.scope is not None else None,
-                outermost=use.outermost,
-                constraints=each.constraints,
-            )
-        except Exception as error:
-            # A plugin that only happens to be installed may wait for the settings that it cannot do without.
-            waits = isinstance(error, PluginConfigError) and not each.asked_for
-            if (use.on_error or self._on_error) == "fail" and not waits:
-                raise
-            source = each.source
-            self.failures.append(PluginFailure(source.name, source.distribution, source.version, error))
-            _log.warning("%s Left out.", error)
+    async def apply(self, composition: Composition) -> Applied:
+        """Go over to another composition while everything runs: what did not change is left alone, and what did is
+        installed, removed or set up anew, in order.
+
+        The outcome is that of a fresh start with the new one. A step that has been assembled goes on with what it has;
+        the next one sees the new state. While the change is prepared, old and new plugins are up at the same time.
+        Sessions and their store stay as they are where ``[session]`` is unchanged.
+
+        Raises:
+            HarnessError: a plugin could not be installed (unless its ``on_error`` is ``skip``), or agents run in a scope
+                that would go. Then nothing has changed.
+        """
+        _ = self.tasks  # refuses where the harness is not running
+        before, folder, options = self._composed if self._composed is not None else (None, Path.cwd(), {})
+        agents = options.get("agents")
+        if agents is None and before is not None and before.session == composition.session:
+            agents = attrs.evolve(self.agents.settings, config=composition.call_config())
+        desired = Desired(
+            settings=composition.settings(),
+            uses=options.get("plugins", composition.uses()),
+            autoload=options.get("autoload", composition.autoload),
+            on_error=options.get("on_error", composition.on_error),
+            overrides=options.get("overrides", composition.overrides()),
+            models=options.get("models", composition.models()),
+            agents=agents if agents is not None else composition.agent_settings(folder),
+        )
+        applied = await self._plugins.change(desired)
+        self._composed = composition, folder, options
+        return applied
 
     async def install(
         self,
@@ -223,7 +252,7 @@ class Harness:
             PluginError: it could not be loaded, fits no hook, is misconfigured, or its set-up failed; nothing is left of it.
             HarnessError: the registry refused something that its set-up registered; nothing is left of it.
         """
-        source = source_of(plugin, name, self._entry_points() if isinstance(plugin, str) else None)
+        source = source_of(plugin, name, self.entry_points() if isinstance(plugin, str) else None)
         activation = Activation(
             source,
             scope if scope is not None else self.root,
@@ -231,13 +260,13 @@ class Harness:
             outermost=outermost,
             constraints=tuple(constraints),
         )
-        await activation.start(self._manager, config)
+        await activation.start(self.manager, config)
         return activation
 
     @property
     def activations(self) -> list[Activation]:
         """The active plugins, in order of registration."""
-        return self._manager.activations
+        return self.manager.activations
 
     def listeners(self, hook: str, scope: Scope | None = None) -> list[Listener]:
         """Who listens to a hook, outermost first, and why in this order; only those that ``scope`` admits, if given.
@@ -247,16 +276,14 @@ class Harness:
         """
         if hook not in (*WATERFALLS, *OBSERVERS):
             raise HarnessError(f"There is no hook called {hook!r}.", hook=hook, known=[*WATERFALLS, *OBSERVERS])
-        return self._manager.listeners(hook, scope)
+        return self.manager.listeners(hook, scope)
 
     # --- scopes and assemblies ----------------------------------------------------------------------------------------
 
     def scope(self, name: str) -> Scope:
-        """The scope of that name directly below the root; made when it is first asked for."""
-        found = self._scopes.get(name)
-        if found is None or not found.active:
-            found = self._scopes[name] = self.root.child(name)
-        return found
+        """The scope of that name, such as an agent's of the composition; made below the root when first asked for."""
+        found = self._plugins.scopes.named(name)
+        return found if found is not None else self._plugins.scopes.made((name,))
 
     def known_scope(self, name: str) -> Scope:
         """The scope of that name that something was installed in, or that somebody asked for.
@@ -264,18 +291,7 @@ class Harness:
         Raises:
             ScopeError: there is none; ``known`` lists those that there are.
         """
-        found = self._scopes.get(name)
-        if found is None or not found.active:
-            known = [each for each, scope in self._scopes.items() if scope.active]
-            near = nearest(name, known)
-            meant = f"Did you mean {near!r}? " if near else ""
-            raise ScopeError(
-                f"There is no scope called {name!r}.",
-                remedy=f"{meant}Known: {quoted_list(known)}.",
-                entry=name,
-                known=known,
-            )
-        return found
+        return self._plugins.scopes.known(name)
 
     async def assemble(self, scope: Scope | AssembleContext | None = None) -> PromptAssembly:
         """What a scope is told now: sections, contexts, tools and variables after the waterfall.
@@ -295,13 +311,14 @@ class Harness:
         model: str | None = None,
         config: CallConfig | None = None,
         cwd: str | os.PathLike[str] | None = None,
-        scope: Scope | None = None,
+        scope: Scope | str | None = None,
         setup: Setup | None = None,
         parent: str | None = None,
         depth: int = 0,
         seed: Sequence[Event] = (),
     ) -> Agent:
-        """A new agent with a new session of the same id, in a scope of its own below ``scope``.
+        """A new agent with a new session of the same id, in a scope of its own below ``scope``, which may be the name of
+        one of the composition's agents.
 
         ``setup(scope)`` may register into that scope before anybody can see the agent; ``seed`` (see
         `harness_core.session.seed_events`) lets it go on from another session's events, whose id is ``parent``.
@@ -317,7 +334,7 @@ class Harness:
             model=model,
             config=config,
             cwd=cwd,
-            scope=scope,
+            scope=self.known_scope(scope) if isinstance(scope, str) else scope,
             setup=setup,
             parent=parent,
             depth=depth,
@@ -331,7 +348,7 @@ class Harness:
         provider: str | None = None,
         model: str | None = None,
         config: CallConfig | None = None,
-        scope: Scope | None = None,
+        scope: Scope | str | None = None,
         setup: Setup | None = None,
     ) -> Agent:
         """An agent that goes on with a stored session; what is named here replaces what its last request had.
@@ -342,7 +359,12 @@ class Harness:
             Exception: what ``setup`` raised. In every case nothing is left.
         """
         return await self.agents.resume(
-            agent_id, provider=provider, model=model, config=config, scope=scope, setup=setup
+            agent_id,
+            provider=provider,
+            model=model,
+            config=config,
+            scope=self.known_scope(scope) if isinstance(scope, str) else scope,
+            setup=setup,
         )
 
     async def prepare_step(
@@ -369,7 +391,3 @@ class Harness:
             turn=turn,
             step=step,
         )
-
-
-def _by_name(plugin: Any) -> bool:
-    return isinstance(plugin.plugin if isinstance(plugin, PluginUse) else plugin, str)

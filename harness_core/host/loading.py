@@ -15,9 +15,17 @@ from harness_core._order import OrderCycleError, stable_order
 from harness_core.errors import PluginOrderError
 from harness_core.host.discovery import PluginSource, source_of
 
-__all__ = ["OnError", "PluginFailure", "PluginUse", "ordered_uses", "resolved"]
+__all__ = ["OnError", "PluginFailure", "PluginUse", "ResolvedUse", "ScopePath", "ordered_uses", "resolved"]
 
 OnError: TypeAlias = OneOf["fail", "skip"]
+
+
+ScopePath: TypeAlias = tuple[str, ...]
+"""The names of the scopes from below the global one down to the one that is meant."""
+
+
+def _scope_path(value: str | Iterable[str] | None) -> ScopePath:
+    return () if value is None else (value,) if isinstance(value, str) else tuple(value)
 
 
 def _names(value: Iterable[str]) -> tuple[str, ...]:
@@ -28,20 +36,22 @@ def _names(value: Iterable[str]) -> tuple[str, ...]:
 class PluginUse:
     """One plugin as a composition wants it.
 
-    ``plugin`` is an installed name, a class, a module or an instance; ``scope`` names a scope below the root;
+    ``plugin`` is an installed name, a class, a module or an instance; ``scope`` names a scope below the root, or is the
+    path of names to it;
     ``before``/``after`` name plugins, ``outermost`` puts its listeners outside all others, ``on_error`` says whether a
-    failure stops the harness or leaves this plugin out.
+    failure stops the harness or leaves this plugin out, ``last`` installs it after all others.
     """
 
     plugin: Any
     name: str | None = None
     config: Mapping[str, Any] | Any = None
-    scope: str | None = None
+    scope: ScopePath = attrs.field(default=None, converter=_scope_path)
     before: tuple[str, ...] = attrs.field(default=(), converter=_names)
     after: tuple[str, ...] = attrs.field(default=(), converter=_names)
     outermost: bool = False
     on_error: OnError | None = None
     enabled: bool = True
+    last: bool = False
 
 
 @attrs.frozen
@@ -87,7 +97,7 @@ def resolved(uses: Iterable[PluginUse | Any], installed: Sequence[PluginSource],
         found += [
             ResolvedUse(PluginUse(plugin=s.name), s, asked_for=False) for s in installed if s.name not in mentioned
         ]
-    return found
+    return sorted(found, key=lambda each: each.use.last)
 
 
 def ordered_uses(uses: Sequence[ResolvedUse]) -> list[ResolvedUse]:

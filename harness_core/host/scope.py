@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
+from harness_core._text import nearest, quoted_list
+from harness_core.errors import ScopeError
 from harness_core.models import ModelRegistry, ScopedModels
 from harness_core.prompt import PromptRegistry, ScopedPrompt
 from harness_core.scopes import Effects, ScopeNode
@@ -12,7 +14,7 @@ from harness_core.tools import ScopedServices, ScopedTools, Services, ToolRegist
 if TYPE_CHECKING:
     from harness_core.host.harness import Harness
 
-__all__ = ["Registries", "Scope"]
+__all__ = ["NamedScopes", "Registries", "Scope"]
 
 
 class Registries:
@@ -63,3 +65,58 @@ class Scope(ScopeNode):
     def services(self) -> ScopedServices:
         """What plugins offer each other in this scope."""
         return self.registries.services.at(self)
+
+
+class NamedScopes:
+    """The scopes of one harness that have names of their own, by the path of names below the global one."""
+
+    def __init__(self, root: Scope) -> None:
+        self._root = root
+        self._scopes: dict[tuple[str, ...], Scope] = {}
+
+    def named(self, name: str) -> Scope | None:
+        """The active scope whose own name that is."""
+        return next((scope for path, scope in self._scopes.items() if path[-1] == name and scope.active), None)
+
+    def at(self, path: tuple[str, ...]) -> Scope | None:
+        """The active scope at a path; the global one at the empty one."""
+        found = self._scopes.get(path) if path else self._root
+        return found if found is not None and found.active else None
+
+    def made(self, path: tuple[str, ...]) -> Scope:
+        """The scope at a path, made where there is none yet."""
+        found = self.at(path)
+        if found is None:
+            found = self._scopes[path] = self.made(path[:-1]).child(path[-1])
+        return found
+
+    def known(self, name: str) -> Scope:
+        """The scope of that name.
+
+        Raises:
+            ScopeError: there is none; ``known`` lists those that there are.
+        """
+        found = self.named(name)
+        if found is not None:
+            return found
+        known = [path[-1] for path, scope in self._scopes.items() if scope.active]
+        near = nearest(name, known)
+        meant = f"Did you mean {near!r}? " if near else ""
+        raise ScopeError(
+            f"There is no scope called {name!r}.",
+            remedy=f"{meant}Known: {quoted_list(known)}.",
+            entry=name,
+            known=known,
+        )
+
+    def copy(self) -> NamedScopes:
+        """The same scopes, to which others can be added apart."""
+        other = NamedScopes(self._root)
+        other._scopes = {path: scope for path, scope in self._scopes.items() if scope.active}
+        return other
+
+    def paths(self) -> list[tuple[str, ...]]:
+        return list(self._scopes)
+
+    def forget(self, path: tuple[str, ...]) -> Scope:
+        return self._scopes.pop(path)

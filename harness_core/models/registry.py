@@ -24,18 +24,18 @@ class ModelRegistry:
     """All adapters of one tree of scopes."""
 
     def __init__(self) -> None:
-        self._table: ScopedTable[str, AdapterEntry] = ScopedTable("model provider")
+        self.table: ScopedTable[str, AdapterEntry] = ScopedTable("model provider")
 
     def at(self, scope: ScopeNode, owner: Effects | None = None) -> ScopedModels:
         return ScopedModels(self, scope, owner if owner is not None else scope.effects)
 
     def find(self, scope: ScopeNode, provider: str) -> AdapterEntry | None:
         """The nearest adapter of that provider name."""
-        return self._table.find(scope, provider)
+        return self.table.find(scope, provider)
 
     def effective(self, scope: ScopeNode) -> dict[str, AdapterEntry]:
         """All adapters that the scope can use, by provider name."""
-        return self._table.effective(scope)
+        return self.table.effective(scope)
 
 
 class ScopedModels:
@@ -56,7 +56,7 @@ class ScopedModels:
             InactiveOwnerError: owner or scope is gone or going.
         """
         entry = AdapterEntry(provider=provider, adapter=adapter, origin=self._owner.origin)
-        return self._registry._table.file(self.scope, self._owner, provider, entry)
+        return self._registry.table.file(self.scope, self._owner, provider, entry)
 
     def providers(self) -> dict[str, AdapterEntry]:
         """All adapters that the scope can use, by provider name."""

@@ -54,6 +54,11 @@ class CallConfig:
     extra: FrozenDict = attrs.field(factory=FrozenDict, converter=_extra, eq=_text_of)
     """Fields that only one service knows; the adapter decides what it takes of them."""
 
+    def given(self) -> dict[str, Any]:
+        """What is said, by field."""
+        values = {field.name: getattr(self, field.name) for field in attrs.fields(CallConfig)}
+        return {name: value for name, value in values.items() if value is not None and (value or name != "extra")}
+
     def to_json(self) -> dict[str, Any]:
         data = {
             field.name: getattr(self, field.name)

@@ -36,6 +36,7 @@ _log = logging.getLogger("harness")
 
 Key: TypeAlias = tuple[str, Any]
 """A table of a layer, and the name in it; the entry itself where the table's entries have no names."""
+_BUILTINS = "the built-in prompt sections"
 _UNNAMED = ("tools", "suppressors")
 
 
@@ -64,10 +65,9 @@ class PromptRegistry:
         self._revision = 0
         self._serial = 0
         self._layers: dict[ScopeNode, Layer] = {}
-        self._builtins = self._register_builtins()
+        self._builtins = self._register_builtins(self.root.effects.nested(_BUILTINS))
 
-    def _register_builtins(self) -> Effects:
-        builtins = self.root.effects.nested("the built-in prompt sections")
+    def _register_builtins(self, builtins: Effects) -> Effects:
         builtins.origin = Origin(scope=self.root.name, plugin="harness")
         prompt = ScopedPrompt(self, self.root, builtins)
         if self.settings.identity:
@@ -89,7 +89,8 @@ class PromptRegistry:
             self.drop(lambda origin: origin is old)
             self.subscribers = tuple
             try:
-                self._builtins = self._register_builtins()
+                # An owner that nothing closes: they stay until other settings come, or the registry goes.
+                self._builtins = self._register_builtins(Effects(_BUILTINS, old))
             finally:
                 self.subscribers = subscribers
 

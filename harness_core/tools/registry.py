@@ -76,6 +76,11 @@ class ToolRegistry:
         self._tools.changed = self._restrictions.changed = self._handlers.changed = self._notify
 
     @property
+    def tables(self) -> tuple[ScopedTable[Any, Any], ...]:
+        """All that is registered, for changes of several tables in one go."""
+        return (self._tools, self._restrictions, self._handlers)
+
+    @property
     def generation(self) -> int:
         return self._tools.generation + self._restrictions.generation + self._handlers.generation
 

@@ -94,18 +94,18 @@ class Services:
     """All services of one tree of scopes."""
 
     def __init__(self) -> None:
-        self._table: ScopedTable[type, object] = ScopedTable("service")
+        self.table: ScopedTable[type, object] = ScopedTable("service")
 
     def at(self, scope: ScopeNode, owner: Effects | None = None) -> ScopedServices:
         return ScopedServices(self, scope, owner if owner is not None else scope.effects)
 
     def find(self, scope: ScopeNode, protocol: type[S]) -> S | None:
         """The nearest service of that protocol."""
-        return cast("S | None", self._table.find(scope, protocol))
+        return cast("S | None", self.table.find(scope, protocol))
 
     def effective(self, scope: ScopeNode) -> dict[type, object]:
         """All services that the scope finds, by protocol."""
-        return self._table.effective(scope)
+        return self.table.effective(scope)
 
 
 class ScopedServices:
@@ -124,7 +124,7 @@ class ScopedServices:
         Raises:
             DuplicateNameError: the scope offers one of that protocol already.
         """
-        return self._services._table.file(self.scope, self._owner, protocol, service)
+        return self._services.table.file(self.scope, self._owner, protocol, service)
 
     def get(self, protocol: type[S], scope: ScopeNode | None = None) -> S | None:
         """The nearest service of that protocol, seen from this scope or another; None when there is none."""

@@ -17,7 +17,8 @@ import pytest
 
 from harness_core.cli._app import app
 from harness_core.hooks.specs import HookSpecs
-from harness_core.host.composition import Composition, read_composition
+from harness_core.host.composition import Composition
+from harness_core.host.reading import read_composition
 from harness_core.host.config import structure_config
 from harness_core.host.discovery import discover
 from tests.docs._pages import PAGES, ROOT, SHORT, Block, blocks, parsed, to_check, with_blocks

@@ -32,7 +32,8 @@ def plugin(name: str, set_up: SetUp) -> Any:
 async def findings_of(*plugins: Any, settings: PromptSettings | None = None) -> list[Finding]:
     settings = settings or PromptSettings(identity=False)
     async with Harness(settings, plugins=plugins, autoload=False, on_error="skip") as harness:
-        return await check(harness, [harness.root, *([harness.scope("agent")] if "agent" in harness._scopes else [])])
+        agent = harness._plugins.scopes.named("agent")
+        return await check(harness, [harness.root, *([agent] if agent is not None else [])])
 
 
 def numbered() -> Callable[[Any], str]:
