@@ -35,7 +35,7 @@ class PreparedStep:
     system text and tools. Calls that the model answers with are carried out by `call_tool`.
     """
 
-    _calls: StepCalls = attrs.field(repr=False, eq=False)
+    _calls: StepCalls = attrs.field(alias="calls", repr=False, eq=False)
 
     system: str = ""
     tools: tuple[ToolSchema, ...] = ()

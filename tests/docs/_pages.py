@@ -5,6 +5,7 @@ What a block says of itself decides, and nothing is passed over in silence:
 - ``python`` runs, from the top of the page to its bottom; ``toml`` and ``json`` are parsed; ``console`` is typed, and its
   output compared;
 - a block with a title is a file, which is written before what follows on the page is typed;
+- a page with the line ``<!-- needs: MODULE -->`` is tested where that module is installed (requirements/loops.txt);
 - everything else (``sh``, ``text``) needs a comment on the line above it that says why it is not tested, such as
   ``<!-- not tested: needs the package index -->``. Commands of `harness` in it are looked at nevertheless.
 """
@@ -29,6 +30,7 @@ TESTED = frozenset({"python", "toml", "json", "console"})
 
 _OPENING = re.compile(r"^(?P<indent>[ >]*)(?P<fence>`{3,}|~{3,})(?P<info>.*)$")
 _INFO = re.compile(r'(?P<language>\w+)(?: title="(?P<title>[^"]+)")?')
+_NEEDS = re.compile(r"^<!-- needs: (?P<module>\w+) -->$", re.MULTILINE)
 _REASON = re.compile(r"<!-- not tested: (?P<reason>.{10,}) -->")
 
 
@@ -93,6 +95,11 @@ def blocks(page: Path) -> list[Block]:
 def to_check(page: Path, language: str) -> list[Block]:
     """The blocks of a language that are no files, and that are tested."""
     return [each for each in blocks(page) if each.language == language and each.title is None and each.reason is None]
+
+
+def needed(page: Path) -> list[str]:
+    """The modules that the Python of a page needs and that are not installed with every Python."""
+    return _NEEDS.findall(page.read_text(encoding="utf-8"))
 
 
 def with_blocks(language: str) -> list[Path]:
