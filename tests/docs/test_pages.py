@@ -21,7 +21,7 @@ from harness_core.host.composition import Composition
 from harness_core.host.reading import read_composition
 from harness_core.host.config import structure_config
 from harness_core.host.discovery import discover
-from tests.docs._pages import PAGES, ROOT, SHORT, Block, blocks, parsed, to_check, with_blocks
+from tests.docs._pages import PAGES, ROOT, SHORT, Block, blocks, needed, parsed, to_check, with_blocks
 
 # --- blocks -----------------------------------------------------------------------------------------------------------
 
@@ -55,6 +55,8 @@ def test_a_block_says_what_becomes_of_it() -> None:
 def test_the_python_of_a_page_runs_from_top_to_bottom(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for module in needed(page):
+        pytest.importorskip(module, reason="requirements/loops.txt is installed for one Python only")
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, object] = {"__name__": "page"}
     for block in to_check(page, "python"):
