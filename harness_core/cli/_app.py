@@ -19,6 +19,7 @@ COMMANDS = {
     "hooks": "harness_core.cli.hooks:hooks",
     "log": "harness_core.cli.log:log",
     "models": "harness_core.cli.models:models",
+    "new-plugin": "harness_core.cli.new_plugin:new_plugin",
     "plugins": "harness_core.cli.plugins:plugins",
     "prompt": "harness_core.cli.prompt:prompt",
     "run": "harness_core.cli.run:run",
