@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from harness_core.agent import PreparedStep
 from harness_core.hooks import ToolOutcome
 from harness_core.models import UserMessage
-from harness_core.scopes import ScopeNode
 from harness_core.session import APPEND, Session, UserMessageLogged, random_id
 
 if TYPE_CHECKING:
     from harness_core.host.harness import Harness
+    from harness_core.host.scope import Scope
 
 __all__ = ["OwnLoop"]
 
@@ -36,7 +36,7 @@ class OwnLoop:
     """
 
     def __init__(
-        self, harness: Harness, session: Session | None = None, *, scope: ScopeNode | None = None, cwd: str = "/"
+        self, harness: Harness, session: Session | None = None, *, scope: Scope | None = None, cwd: str = "/"
     ) -> None:
         self.session = session if session is not None else Session.create(random_id(), cwd=cwd)
         self.turn = self.session.nesting.last_turn
