@@ -5,10 +5,13 @@ from __future__ import annotations
 import ast
 import inspect
 import json
+import os
 import re
 import shlex
 import tomllib
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
 import anyio
 import attrs
@@ -18,9 +21,10 @@ import pytest
 from harness_core.cli._app import app
 from harness_core.hooks.specs import HookSpecs
 from harness_core.host.composition import Composition
-from harness_core.host.reading import read_composition
 from harness_core.host.config import structure_config
 from harness_core.host.discovery import discover
+from harness_core.host.reading import read_composition
+from harness_core.host.references import is_reference
 from tests.docs._pages import PAGES, ROOT, SHORT, Block, blocks, needed, parsed, to_check, with_blocks
 
 # --- blocks -----------------------------------------------------------------------------------------------------------
@@ -59,12 +63,13 @@ def test_the_python_of_a_page_runs_from_top_to_bottom(
         pytest.importorskip(module, reason="requirements/loops.txt is installed for one Python only")
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, object] = {"__name__": "page"}
-    for block in to_check(page, "python"):
-        shifted = "\n" * (block.line - 1) + block.body
-        made = compile(shifted, str(page), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
-        waits = eval(made, namespace)
-        if waits is not None:
-            anyio.run(lambda waits=waits: waits)
+    with mock.patch.dict(os.environ):  # a page may set variables, for itself alone
+        for block in to_check(page, "python"):
+            shifted = "\n" * (block.line - 1) + block.body
+            made = compile(shifted, str(page), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+            waits = eval(made, namespace)
+            if waits is not None:
+                anyio.run(lambda waits=waits: waits)
 
 
 def test_json_on_pages_parses() -> None:
@@ -98,11 +103,18 @@ def check_configurations(composition: Composition, where: str) -> None:
         kind = getattr(source.load(), "Config", None) if source is not None else None
         if kind is None:
             continue
-        structured = structure_config(table.config, kind)
+        structured = structure_config(_said(table.config), kind)
         problems = (
             [each for each in structured if "is missing" not in each.problem] if isinstance(structured, list) else []
         )
         assert not problems, f"{where}: plugin {name!r}: {problems}"
+
+
+def _said(config: Any) -> Any:
+    """The settings whose values stand in the file itself; others stand in the environment."""
+    if not isinstance(config, dict):
+        return config
+    return {name: _said(value) for name, value in config.items() if not is_reference(value)}
 
 
 def test_the_composition_of_the_how_to_is_one(tmp_path: Path) -> None:
