@@ -1,13 +1,17 @@
-"""The order and the titles of the documentation's parts; within a part, pages stand by title, decisions by number.
+"""The order of the documentation: its parts, and within the larger ones, what belongs together.
 
-The pages of single codes are not listed beside the others: two tables lead to them, and so does the search.
+A page that is not named here stands at the end of its part, so that nothing is ever left out. Decisions stand by number.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
+from mkdocs.structure.nav import Section
+
 PARTS = {
+    "": "Start",
     "tutorial": "Tutorial",
     "how-to": "How to",
     "reference": "Reference",
@@ -16,9 +20,40 @@ PARTS = {
     "decisions": "Decisions",
 }
 
-
-CODES = ("reference/errors/", "reference/findings/")
-"""Folders with one page for each code."""
+GROUPS: dict[str, dict[str, list[str]]] = {
+    "tutorial": {"": ["first-plugin", "compose-an-agent"]},
+    "how-to": {
+        "Contribute to a prompt": ["sections", "tools", "contexts", "messages", "data"],
+        "Work with others": ["listeners", "order", "scopes"],
+        "Make a plugin that lasts": ["new-plugin", "test", "check-a-plugin", "publish", "coming-from"],
+        "Put an agent together": [
+            "compose",
+            "connect-a-model",
+            "workspace",
+            "secrets",
+            "retry-failed-requests",
+            "upgrade",
+        ],
+        "Look into it": ["find-out-why", "keep-the-cache-warm"],
+        "Keep your own loop": ["own-loop", "own-loop-pydantic-ai", "own-loop-openai-agents", "own-loop-langchain"],
+    },
+    "reference": {
+        "": [
+            "command-line",
+            "composition",
+            "configuration",
+            "hooks",
+            "events",
+            "model-adapters",
+            "api",
+            "errors",
+            "findings",
+        ],
+        "Code by code": ["errors/", "findings/"],
+    },
+    "explanation": {"": ["lanes", "assembly", "snapshots", "scopes", "log", "guarantees"]},
+}
+"""For a part its groups, each with the names of its pages (and folders) in order; one without a title stands at the top."""
 
 
 def on_nav(nav: Any, config: Any, files: Any) -> Any:
@@ -26,24 +61,51 @@ def on_nav(nav: Any, config: Any, files: Any) -> Any:
 
     def place(item: Any) -> int:
         folder = _folder(item)
-        return list(PARTS).index(folder) if folder in PARTS else -1
+        return list(PARTS).index(folder) if folder in PARTS else len(PARTS)
 
     for item in nav.items:
-        item.title = PARTS.get(_folder(item), item.title)
-        if getattr(item, "children", None):
-            item.children[:] = [child for child in item.children if not _of_codes(child)]
+        folder = _folder(item)
+        item.title = PARTS.get(folder, item.title)
+        if folder in GROUPS:
+            item.children = _grouped(item, GROUPS[folder])
     nav.items.sort(key=place)
+    nav.pages = [page for item in nav.items for page in _pages(item)]
+    for page, before, after in zip(nav.pages, [None, *nav.pages], [*nav.pages[1:], None], strict=False):
+        page.previous_page, page.next_page = before, after
     return nav
 
 
-def _of_codes(item: Any) -> bool:
-    children = getattr(item, "children", None)
-    return bool(children) and str(children[0].file.src_uri).startswith(CODES)
+def _grouped(part: Any, groups: dict[str, list[str]]) -> list[Any]:
+    left = {_name(child): child for child in part.children}
+    found: list[Any] = []
+    for title, names in groups.items():
+        members = [left.pop(name) for name in names if name in left]
+        if not title:
+            found += members
+        elif members:
+            group = Section(title, members)
+            group.parent = part
+            for member in members:
+                member.parent = group
+            found.append(group)
+    return [*found, *left.values()]
+
+
+def _name(item: Any) -> str:
+    """A page's name within its part; a folder's is its own with a slash, so that both may be called the same."""
+    first = next(_pages(item)).file.src_uri.removesuffix(".md").split("/")
+    if item.is_page:
+        return str(first[-1])
+    return f"{first[-2]}/"
+
+
+def _pages(item: Any) -> Iterator[Any]:
+    if item.is_page:
+        yield item
+    for child in item.children or ():
+        yield from _pages(child)
 
 
 def _folder(item: Any) -> str:
     """The folder of a part; "" for the first page, which is in none."""
-    children = getattr(item, "children", None)
-    while children and getattr(children[0], "children", None):
-        children = children[0].children
-    return str(children[0].file.src_uri).partition("/")[0] if children else ""
+    return "" if item.is_page else str(next(_pages(item)).file.src_uri).partition("/")[0]
