@@ -29,6 +29,9 @@ MODULES = {"harness": "harness_core.cli", "pip": "pip", "pytest": "pytest", "pyt
 OFFLINE = {"PIP_NO_INDEX": "1", "PIP_NO_DEPS": "1", "PIP_NO_BUILD_ISOLATION": "0", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
 """pip as on the reader's machine, without its way to the package index; building uses the backend that is here."""
 
+PLAIN = {"COLUMNS": "120", "NO_COLOR": "1", "PYTEST_ADDOPTS": "-p no:asyncio -p no:cacheprovider"}
+"""How things are shown; without plugins of pytest that happen to be here and warn of their own settings."""
+
 ENVIRONMENT = re.compile(r"^<!-- environment: (?P<plugins>[a-z\- ]+) -->$", re.MULTILINE)
 
 
@@ -62,7 +65,7 @@ def run(command: str, folder: Path, python: str = sys.executable) -> str:
     done = subprocess.run(
         [python, *(("-m", module) if module else ()), *words[1:]],
         cwd=folder,
-        env={**kept, **OFFLINE, "COLUMNS": "120", "NO_COLOR": "1"},
+        env={**kept, **OFFLINE, **PLAIN},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
