@@ -16,7 +16,15 @@ import pluggy
 from harness_core._text import nearest
 from harness_core.errors import PluginSpecError
 from harness_core.hooks.listeners import code_place
-from harness_core.hooks.specs import HOOK_PREFIXES, OBSERVERS, PROJECT_NAME, WATERFALLS, HookSpecs
+from harness_core.hooks.specs import (
+    HOOK_PREFIXES,
+    OBSERVERS,
+    PROJECT_NAME,
+    WATERFALLS,
+    HookSpecs,
+    deprecations_of,
+    hook_manager,
+)
 from harness_core.host.discovery import PluginSource
 
 __all__ = ["HookCatalog", "Implementations", "PluginHooks"]
@@ -91,11 +99,19 @@ class HookCatalog:
             )
         hooks = PluginHooks(tuple(names), setup)
         self._let_pluggy_check(plugin, hooks, source)
+        self._tell_what_goes(plugin, hooks, source)
         return hooks
 
+    def _tell_what_goes(self, plugin: Any, hooks: PluginHooks, source: PluginSource) -> None:
+        """Warn of deprecated hooks and arguments, once for each plugin and not for each activation (UC-11)."""
+        for name in hooks.names:
+            function = getattr(plugin, name)
+            hook = getattr(function, _MARK).get("specname") or name
+            for deprecation in deprecations_of(hook, inspect.signature(function).parameters):
+                deprecation.tell(source.label, code_place(function))
+
     def _let_pluggy_check(self, plugin: Any, hooks: PluginHooks, source: PluginSource) -> None:
-        checker = pluggy.PluginManager(PROJECT_NAME)
-        checker.add_hookspecs(HookSpecs)
+        checker = hook_manager()
         try:
             checker.register(Implementations(plugin, hooks.names), name=source.name)
             checker.check_pending()

@@ -173,24 +173,21 @@ class Plugins:
 
     async def _change(self, desired: Desired) -> Applied:
         wanted = self._wanted(desired)
-        kept = self._matching(wanted)
-        gone = [running for running in self._running if running not in kept]
         vacated = self._vacated(wanted)
         scopes = self.scopes.copy()
         closing = [scopes.forget(path) for path in vacated]
-        staging = Staging(self._tables(), self._origins([running.activation for running in gone], closing))
         before = set(scopes.paths())
+        staging = Staging(self._tables(), self._origins([running.activation for running in self._running], closing))
         failures: list[PluginFailure] = []
         now: list[_Running] = []
+        fresh: list[Activation] = []
         try:
-            for each, old in zip(wanted, kept, strict=True):
-                activation = (
-                    old.activation
-                    if old is not None
-                    else await self._installed(each, scopes, desired, failures, staging)
-                )
+            for each in wanted:
+                old = self._kept(each, now, staging)
+                activation = old or await self._installed(each, scopes, desired, failures, staging)
                 if activation is not None:
                     now.append(_Running(each, activation))
+                    fresh += [activation] if old is None else []
             was, self.scopes = self.scopes, scopes
             try:
                 staging.commit(self._position(now), lambda: self._settle(desired))
@@ -200,28 +197,29 @@ class Plugins:
                 raise
         except BaseException as error:
             staging.discard()
-            await self._abandon(now, kept, [scopes.at(path) for path in scopes.paths() if path not in before], error)
+            await self._abandon(
+                [*fresh, *(s for path in scopes.paths() if path not in before and (s := scopes.at(path)))], error
+            )
             raise
-        return await self._conclude(desired, now, gone, closing, failures, wanted)
+        return await self._conclude(desired, now, fresh, closing, failures, wanted)
+
+    def _kept(self, each: ResolvedUse, now: Sequence[_Running], staging: Staging) -> Activation | None:
+        """The running activation that can stay for a use, if setting it up now would come to the same."""
+        done = {running.activation for running in now}
+        for index, running in enumerate(self._running):
+            activation = running.activation
+            if activation in done or not _same(running, each):
+                continue
+            # A set-up that looked around depended on those before it: it may stay only if they all do.
+            earlier = [other.activation for other in self._running[:index]]
+            if activation.looked and earlier != [other.activation for other in now]:
+                return None
+            return activation if staging.stays(self._origins([activation], [])) else None
+        return None
 
     def _tables(self) -> list[Any]:
         harness = self._harness
         return [harness.manager, harness.prompt, *harness.tools.tables, harness.models.table, harness.services.table]
-
-    def _matching(self, wanted: Sequence[ResolvedUse]) -> list[_Running | None]:
-        """For each wanted plugin the running one that can stay as it is."""
-        matches: list[_Running | None] = []
-        left = list(self._running)
-        for each in wanted:
-            found = next((running for running in left if _same(running, each)), None)
-            if found is not None and found.activation.looked:
-                # Its set-up depended on those before it: it may stay only if they all do.
-                earlier = self._running[: self._running.index(found)]
-                found = found if matches == earlier else None
-            if found is not None:
-                left.remove(found)
-            matches.append(found)
-        return matches
 
     def _vacated(self, wanted: Sequence[ResolvedUse]) -> list[ScopePath]:
         """The scopes that the composition no longer has, deepest first.
@@ -269,33 +267,26 @@ class Plugins:
 
         return position
 
-    async def _abandon(
-        self,
-        now: Sequence[_Running],
-        kept: Sequence[_Running | None],
-        scopes: Sequence[Scope | None],
-        cause: BaseException,
-    ) -> None:
-        old = {running.activation for running in kept if running is not None}
+    async def _abandon(self, prepared: Sequence[Activation | Scope], cause: BaseException) -> None:
         with anyio.CancelScope(shield=True):
-            for running in reversed(now):
-                if running.activation not in old:
-                    await _closed(running.activation, cause)
-            for scope in reversed(scopes):
-                if scope is not None:
-                    await _closed(scope, cause)
+            for each in reversed(prepared):
+                try:
+                    await each.aclose()
+                except Exception as error:  # the cause stays the primary error
+                    cause.add_note(f"taking out what was prepared failed as well: {error!r}")
 
     async def _conclude(
         self,
         desired: Desired,
         now: list[_Running],
-        gone: list[_Running],
+        fresh: Sequence[Activation],
         closing: Sequence[Scope],
         failures: list[PluginFailure],
         wanted: Sequence[ResolvedUse],
     ) -> Applied:
         """The change is made; take out what is old."""
-        before, old = self.desired, self._running
+        before, stayed = self.desired, {running.activation for running in now}
+        gone = [running for running in self._running if running.activation not in stayed]
         self.desired, self._running, self.failures[:] = desired, now, failures
         self._own = {path for each in wanted for path in _prefixes(each.use.scope)}
         for running in now:
@@ -311,14 +302,13 @@ class Plugins:
                 except Exception as error:
                     _log.warning("%s", error)
                     leftovers.append(error)
-        stayed = {running.activation for running in old if running not in gone}
-        fresh = [running.label for running in now if running.activation not in stayed]
+        new = [running.label for running in now if running.activation in fresh]
         left = [running.label for running in gone]
         return Applied(
-            installed=tuple(label for label in fresh if label not in left),
-            removed=tuple(label for label in left if label not in fresh),
-            reconfigured=tuple(label for label in fresh if label in left),
-            kept=tuple(running.label for running in now if running.activation in stayed),
+            installed=tuple(label for label in new if label not in left),
+            removed=tuple(label for label in left if label not in new),
+            reconfigured=tuple(label for label in new if label in left),
+            kept=tuple(running.label for running in now if running.activation not in fresh),
             settings=(before.settings, before.overrides, before.models, before.agents)
             != (desired.settings, desired.overrides, desired.models, desired.agents),
             failures=tuple(failures),
@@ -345,10 +335,3 @@ def _same(running: _Running, each: ResolvedUse) -> bool:
         return bool((resolve(its.use.config) or {}) == (running.activation.given or {}))
     except CompositionError:
         return False
-
-
-async def _closed(what: Activation | Scope, cause: BaseException) -> None:
-    try:
-        await what.aclose()
-    except Exception as error:  # the cause stays the primary error
-        cause.add_note(f"taking out what was prepared failed as well: {error!r}")

@@ -147,7 +147,7 @@ def constraints(seen: Seen) -> Iterator[Finding]:
     """Constraints that name nothing."""
     for kind in ("section", "context"):
         entries = [entry for entry in seen.texts if entry.kind == kind]
-        names = {entry.name for entry in entries}
+        names = {name for entry in entries for name in (entry.name, *entry.formerly)}
         for entry in entries:
             absent = [name for name in (*entry.before, *entry.after) if name not in names]
             if absent:

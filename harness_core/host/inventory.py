@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal as OneOf, TypeAlias
 
 import attrs
@@ -49,9 +49,9 @@ def inventory(
 ) -> list[PluginStatus]:
     """Every plugin that is installed, active or listed, by name."""
     found = [_active(harness, activation, activation.name in listed) for activation in harness.activations]
-    failures = {failure.name: failure for failure in harness.failures}
+    failures = {failure.name: failure for failure in reversed(harness.failures)}
     seen = {status.name for status in found}
-    sources = {source.name: source for source in installed}
+    sources = {source.name: source for source in reversed(installed)}
     for name in sorted({*sources, *listed, *failures} - seen):
         source, table, failure = sources.get(name), listed.get(name), failures.get(name)
         offered = source if source is not None else sources.get(table.plugin or "") if table is not None else None
@@ -76,7 +76,42 @@ def inventory(
                 why=why,
             )
         )
-    return sorted(found, key=lambda status: (status.name, status.scope or ""))
+    found += _others(harness, installed, found)
+    return sorted(
+        found, key=lambda status: (status.name, status.state != "active", status.scope or "", status.distribution or "")
+    )
+
+
+def _others(
+    harness: Harness, installed: Sequence[PluginSource], told: Sequence[PluginStatus]
+) -> Iterator[PluginStatus]:
+    """What further distributions offer under a name that is told already (UC-06)."""
+    of_name = {status.name: status for status in told}
+    shown = {(status.name, status.distribution) for status in told}
+    failures = {(failure.name, failure.distribution): failure for failure in harness.failures}
+    for source in installed:
+        key = (source.name, source.distribution)
+        if source.name not in of_name or key in shown:
+            continue
+        used, failure = of_name[source.name], failures.get(key)
+        state: PluginState
+        why: str | None
+        if used.state == "disabled":
+            state, why = used.state, used.why
+        elif failure is not None:
+            state, why = "failed", str(failure.error)
+        else:
+            first = f"{used.distribution} {used.version}" if used.distribution is not None else "the program"
+            state, why = "not loaded", f"{first} offers a plugin of the same name, and that one is taken"
+        yield PluginStatus(
+            name=source.name,
+            state=state,
+            listed=used.listed,
+            distribution=source.distribution,
+            version=source.version,
+            entry_point=source.entry_point,
+            why=why,
+        )
 
 
 def _active(harness: Harness, activation: Activation, listed: bool) -> PluginStatus:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pluggy
 
-from harness_core.hooks import HookSpecs, Listener
+from harness_core.hooks import Listener
 from harness_core.hooks.listeners import code_place, style_of
-from harness_core.hooks.specs import OBSERVERS, PROJECT_NAME
+from harness_core.hooks.specs import OBSERVERS, hook_manager
 from harness_core.host.catalog import HookCatalog, Implementations
 from harness_core.scopes import Origin, ScopeNode
 from harness_core.scopes.staging import Position, arranged, current_staging
@@ -29,8 +29,7 @@ class HookManager:
     def __init__(self) -> None:
         self.catalog = HookCatalog()
         self.generation = 0
-        self._pluggy = pluggy.PluginManager(PROJECT_NAME)
-        self._pluggy.add_hookspecs(HookSpecs)
+        self._pluggy = hook_manager()
         self._activations: dict[Activation, Implementations] = {}
         self._registered = 0
 

@@ -64,25 +64,44 @@ class _Pending:
 
 
 class Staging:
-    """One change in preparation: the registrants that go, and what the new ones have filed."""
+    """One change in preparation: who goes, who stays, and what the new owners have filed.
 
-    def __init__(self, tables: Sequence[StagedTable], gone: Iterable[Origin]) -> None:
+    Owners are worked off in the order of a fresh start. Whoever ``waits`` for its turn cannot be seen, as it could not be
+    then; `stays` ends the wait, and whoever still waits at the end goes.
+    """
+
+    def __init__(self, tables: Sequence[StagedTable], waits: Iterable[Origin]) -> None:
         self.active = True
         self._tables = list(tables)
         # Two activations of one plugin have equal origins: identity tells them apart.
-        self._gone = {id(origin): origin for origin in gone}
+        self._waiting = {id(origin): origin for origin in waits}
+        self._displaced: set[int] = set()
         self._pending: list[_Pending] = []
 
     def goes(self, origin: Origin) -> bool:
-        return id(origin) in self._gone
+        return id(origin) in self._waiting
+
+    def stays(self, origins: Iterable[Origin]) -> bool:
+        """Let owners stay; False, and they go, where a new owner has taken a name of theirs."""
+        own = {id(origin) for origin in origins}
+        if not own.isdisjoint(self._displaced):
+            return False
+        for each in own:
+            self._waiting.pop(each, None)
+        return True
 
     def taken(self, table: StagedTable, scope: ScopeNode, key: Hashable) -> Any:
         """The entry that will be under a key, or None."""
-        for each in self._waiting(table, scope):
+        for each in self._filed(table, scope):
             if each.key == key:
                 return each.value
         found = table.taken(scope, key)
-        return None if found is None or self.goes(found[1]) else found[0]
+        if found is None:
+            return None
+        if self.goes(found[1]):
+            self._displaced.add(id(found[1]))
+            return None
+        return found[0]
 
     def file(
         self,
@@ -106,9 +125,9 @@ class Staging:
             found = table.taken(scope, key)
             if found is None or not self.goes(found[1]):
                 kept[key] = value
-        return kept | {each.key: each.value for each in self._waiting(table, scope)}
+        return kept | {each.key: each.value for each in self._filed(table, scope)}
 
-    def _waiting(self, table: StagedTable, scope: ScopeNode) -> Iterator[_Pending]:
+    def _filed(self, table: StagedTable, scope: ScopeNode) -> Iterator[_Pending]:
         return (p for p in self._pending if p.table is table and p.scope is scope and p.handle.active)
 
     def commit(self, position: Position, also: Callable[[], None]) -> Callable[[], None]:

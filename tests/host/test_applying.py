@@ -1,0 +1,221 @@
+"""Going from one composition to another while everything runs: the outcome of a fresh start, or nothing at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Protocol
+
+import anyio
+import attrs
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from harness_core import (
+    Harness,
+    HarnessError,
+    PluginContext,
+    PromptAssembly,
+    Section,
+    ToolSchema,
+    hookimpl,
+    render_context_snapshot,
+    render_prompt,
+)
+from harness_core.errors import PluginConfigError, PluginLoadError, PluginSetupError, ScopeError
+from harness_core.host import PluginSource
+from harness_core.host.composition import AgentTable, Composition, ModelTable, PlacementTable, PluginTable, PromptTable
+
+NAMES = ("alpha", "beta", "gamma", "delta", "omega")
+
+
+class Greeting(Protocol):
+    """A service."""
+
+    word: str
+
+
+@attrs.define
+class Config:
+    text: str = "plain"
+    order: float = 10
+    fail: bool = False
+
+
+def made(name: str, events: list[str]) -> type:
+    class Plugin:
+        Config = Config
+
+        @hookimpl
+        def harness_setup(self, ctx: PluginContext) -> Any:
+            ctx.prompt.section(f"{name}:s", f"{name} says {ctx.config.text}. {{{{{name}}}}}", order=ctx.config.order)
+            ctx.prompt.context(f"{name}:c", f"{name} fact {ctx.config.text}", order=1)
+            ctx.prompt.variable(name, lambda _: ctx.config.text.upper())
+            ctx.tools.register(ToolSchema(f"{name}_tool", ctx.config.text), lambda call: "")
+            if name == "alpha":
+                ctx.services.provide(Greeting, self)  # type: ignore[type-abstract]
+                self.word = ctx.config.text
+            if name == "gamma":
+                # What the set-up of one finds of another must not depend on the way here.
+                found = ctx.services.get(Greeting)  # type: ignore[type-abstract]
+                ctx.prompt.section("gamma:greeting", found.word if found else "nobody greets", order=11)
+            if ctx.config.fail:
+                raise ValueError(f"{name} was told to fail")
+            events.append(f"+{name}:{ctx.config.text}")
+            yield
+            events.append(f"-{name}:{ctx.config.text}")
+
+        @hookimpl(tryfirst=name == "beta")
+        def system_prompt_assemble(self, assembly: PromptAssembly) -> None:
+            number = len(assembly.sections)
+            assembly.sections.append(Section(name=f"{name}:{number}", text=f"{name} was here", order=number))
+
+    return Plugin
+
+
+def sources(events: list[str]) -> list[PluginSource]:
+    return [
+        PluginSource(name=name, distribution=f"dist-{name}", version="1", entry_point=f"{name}:Plugin", load=lambda kind=made(name, events): kind)
+        for name in sorted(NAMES)
+    ]
+
+
+def harness_of(composition: Composition, installed: list[PluginSource], **options: Any) -> Harness:
+    return Harness.from_composition(composition, Path(), entry_points=lambda: list(installed), **options)
+
+
+async def seen(harness: Harness, composition: Composition) -> dict[str, Any]:
+    """All that a composition decides, as plain data."""
+    scopes = [harness.root, *(harness.known_scope(name) for name in composition.scope_names())]
+    return {
+        "activations": [(a.name, a.scope.name, a.config, a.outermost, a.constraints) for a in harness.activations],
+        "failures": [failure.name for failure in harness.failures],
+        "settings": harness.prompt.settings,
+        "layers": {
+            scope.name: {
+                table: [(getattr(key, "kind", key), getattr(entry, "order", None), str((entry or key).origin)) for key, entry in entries.items()]
+                for table, entries in layer.tables()
+            }
+            for scope, layer in harness.prompt.layers().items()
+        },
+        "scopes": {scope.name: await seen_in(harness, scope) for scope in scopes},
+    }
+
+
+async def seen_in(harness: Harness, scope: Any) -> dict[str, Any]:
+    assembly = await harness.assemble(scope)
+    return {
+        "chain": [each.name for each in scope.chain()],
+        "prompt": render_prompt(assembly).encode(),
+        "snapshot": render_context_snapshot(assembly),
+        "sections": [(section.name, section.text) for section in assembly.sections],
+        "tools": [tool.canonical for tool in assembly.tools],
+        "variables": list(assembly.variables.items()),
+        "handled": list(harness.tools.view(scope).tools),
+        "known": list(harness.tools.view(scope).known),
+        "models": list(harness.models.effective(scope)),
+        "default": harness.agents.default(scope),
+        "listeners": [(one.plugin, one.scope.name, one.outermost) for one in harness.listeners("system_prompt_assemble", scope)],
+    }
+
+
+# --- compositions at random -------------------------------------------------------------------------------------------
+
+configs = st.fixed_dictionaries(
+    {}, optional={"text": st.sampled_from(["red", "blue"]), "order": st.sampled_from([5, 10, 20]), "fail": st.just(True)}
+)
+safe_configs = st.fixed_dictionaries({}, optional={"text": st.sampled_from(["red", "blue"]), "order": st.sampled_from([5, 10])})
+some_names = st.lists(st.sampled_from(NAMES), max_size=2, unique=True)
+plugin_tables = st.builds(
+    PluginTable,
+    enabled=st.sampled_from([True, True, True, False]),
+    config=safe_configs | safe_configs | configs,
+    before=some_names,
+    scope=st.sampled_from([None, None, None, "writer", "shed"]),
+    on_error=st.sampled_from([None, "skip"]),
+)
+agent_plugins = st.builds(PluginTable, config=safe_configs, on_error=st.just("skip"))
+placements = st.dictionaries(
+    st.sampled_from([f"{name}:s" for name in NAMES]),
+    st.builds(PlacementTable, exclude=st.booleans(), order=st.sampled_from([None, 1, 15]), plugin=st.sampled_from([None, "beta"])),
+    max_size=2,
+)
+agent_tables = st.builds(
+    AgentTable,
+    persona=st.sampled_from([None, "You are one of many.", "{{alpha}}"]),
+    runtime_context=st.booleans(),
+    deny_tools=st.lists(st.sampled_from(["alpha_tool", "beta:beta_tool"]), max_size=1),
+    model=st.builds(ModelTable, model=st.sampled_from([None, "small", "large"])),
+    plugins=st.dictionaries(st.sampled_from(NAMES), agent_plugins, max_size=2),
+    sections=placements,
+)
+
+
+@st.composite
+def compositions(draw: st.DrawFn) -> Composition:
+    names = draw(st.permutations(NAMES))
+    plugins = {name: draw(plugin_tables) for name in names[: draw(st.integers(0, 4))]}
+    agents = draw(st.dictionaries(st.sampled_from(["writer", "reviewer"]), agent_tables, max_size=2))
+    if len(agents) == 2 and draw(st.booleans()):
+        agents["reviewer"].parent = "writer"
+    return Composition(
+        prompt=PromptTable(
+            persona=draw(st.sampled_from(["", "Be brief."])),
+            identity=draw(st.booleans()),
+            tool_order=draw(st.sampled_from([None, None, ["<unlisted-tools>"]])),
+        ),
+        model=ModelTable(model=draw(st.sampled_from([None, "small"]))),
+        plugins=plugins,
+        agents=agents,
+        sections=draw(placements),
+        autoload=draw(st.booleans()),
+        on_error=draw(st.sampled_from(["fail", "skip"])),
+        outermost=draw(some_names),
+    )
+
+
+@pytest.mark.spec("EFF-01", "D2")
+@settings(max_examples=max(120, settings.default.max_examples))
+@given(st.lists(compositions(), min_size=2, max_size=5))
+def test_the_outcome_is_that_of_a_fresh_start_with_the_last_one_that_came_up(sequence: list[Composition]) -> None:
+    async def check() -> None:
+        events: list[str] = []
+        installed = sources(events)
+        async with harness_of(Composition(autoload=False), installed) as harness:
+            current = Composition(autoload=False)
+            before = await seen(harness, current)
+            for composition in sequence:
+                try:
+                    async with harness_of(composition, sources([])) as fresh:
+                        expected: Any = await outcome(fresh, composition)
+                except Exception as error:
+                    expected = None
+                    with pytest.raises(type(error)) as caught:
+                        await harness.apply(composition)
+                    if isinstance(error, HarnessError):
+                        assert isinstance(caught.value, HarnessError)
+                        assert caught.value.message == error.message
+                else:
+                    await harness.apply(composition)
+                    current = composition
+                    before = expected
+                found = differences(await outcome(harness, current), before)
+                assert not found, "\n".join(found)
+        # Everything that was ever set up is taken out again.
+        assert sorted(event[1:] for event in events if event[0] == "-") == sorted(event[1:] for event in events if event[0] == "+")
+
+    anyio.run(check)
+
+
+async def outcome(harness: Harness, composition: Composition) -> Any:
+    """What is seen, or how assembling fails."""
+    try:
+        return await seen(harness, composition)
+    except HarnessError as error:
+        return error.message
+
+
+def differences(one: Any, other: Any, path: str = "") -> list[str]:
+    """Where two outcomes differ: a whole one is too much to read."""
+    if isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
+        return [found for key in one for found in differences(one[key], other[key], f"{path}/{key}")]
+    return [] if one == other else [f"{path}: {one!r} is not {other!r}"]
