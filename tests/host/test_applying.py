@@ -23,7 +23,16 @@ from harness_core import (
 )
 from harness_core.errors import PluginConfigError, PluginLoadError, PluginSetupError, ScopeError
 from harness_core.host import PluginSource
-from harness_core.host.composition import AgentTable, Composition, ModelTable, PlacementTable, PluginTable, PromptTable
+from harness_core.host.composition import (
+    AgentTable,
+    Composition,
+    ModelTable,
+    PlacementTable,
+    PluginTable,
+    PromptTable,
+    SessionTable,
+)
+from harness_core.session import HeaderWritten
 
 NAMES = ("alpha", "beta", "gamma", "delta", "omega")
 
@@ -74,7 +83,13 @@ def made(name: str, events: list[str]) -> type:
 
 def sources(events: list[str]) -> list[PluginSource]:
     return [
-        PluginSource(name=name, distribution=f"dist-{name}", version="1", entry_point=f"{name}:Plugin", load=lambda kind=made(name, events): kind)
+        PluginSource(
+            name=name,
+            distribution=f"dist-{name}",
+            version="1",
+            entry_point=f"{name}:Plugin",
+            load=lambda kind=made(name, events): kind,
+        )
         for name in sorted(NAMES)
     ]
 
@@ -92,7 +107,10 @@ async def seen(harness: Harness, composition: Composition) -> dict[str, Any]:
         "settings": harness.prompt.settings,
         "layers": {
             scope.name: {
-                table: [(getattr(key, "kind", key), getattr(entry, "order", None), str((entry or key).origin)) for key, entry in entries.items()]
+                table: [
+                    (getattr(key, "kind", key), getattr(entry, "order", None), str((entry or key).origin))
+                    for key, entry in entries.items()
+                ]
                 for table, entries in layer.tables()
             }
             for scope, layer in harness.prompt.layers().items()
@@ -114,16 +132,21 @@ async def seen_in(harness: Harness, scope: Any) -> dict[str, Any]:
         "known": list(harness.tools.view(scope).known),
         "models": list(harness.models.effective(scope)),
         "default": harness.agents.default(scope),
-        "listeners": [(one.plugin, one.scope.name, one.outermost) for one in harness.listeners("system_prompt_assemble", scope)],
+        "listeners": [
+            (one.plugin, one.scope.name, one.outermost) for one in harness.listeners("system_prompt_assemble", scope)
+        ],
     }
 
 
 # --- compositions at random -------------------------------------------------------------------------------------------
 
 configs = st.fixed_dictionaries(
-    {}, optional={"text": st.sampled_from(["red", "blue"]), "order": st.sampled_from([5, 10, 20]), "fail": st.just(True)}
+    {},
+    optional={"text": st.sampled_from(["red", "blue"]), "order": st.sampled_from([5, 10, 20]), "fail": st.just(True)},
 )
-safe_configs = st.fixed_dictionaries({}, optional={"text": st.sampled_from(["red", "blue"]), "order": st.sampled_from([5, 10])})
+safe_configs = st.fixed_dictionaries(
+    {}, optional={"text": st.sampled_from(["red", "blue"]), "order": st.sampled_from([5, 10])}
+)
 some_names = st.lists(st.sampled_from(NAMES), max_size=2, unique=True)
 plugin_tables = st.builds(
     PluginTable,
@@ -136,7 +159,12 @@ plugin_tables = st.builds(
 agent_plugins = st.builds(PluginTable, config=safe_configs, on_error=st.just("skip"))
 placements = st.dictionaries(
     st.sampled_from([f"{name}:s" for name in NAMES]),
-    st.builds(PlacementTable, exclude=st.booleans(), order=st.sampled_from([None, 1, 15]), plugin=st.sampled_from([None, "beta"])),
+    st.builds(
+        PlacementTable,
+        exclude=st.booleans(),
+        order=st.sampled_from([None, 1, 15]),
+        plugin=st.sampled_from([None, "beta"]),
+    ),
     max_size=2,
 )
 agent_tables = st.builds(
@@ -201,7 +229,9 @@ def test_the_outcome_is_that_of_a_fresh_start_with_the_last_one_that_came_up(seq
                 found = differences(await outcome(harness, current), before)
                 assert not found, "\n".join(found)
         # Everything that was ever set up is taken out again.
-        assert sorted(event[1:] for event in events if event[0] == "-") == sorted(event[1:] for event in events if event[0] == "+")
+        assert sorted(event[1:] for event in events if event[0] == "-") == sorted(
+            event[1:] for event in events if event[0] == "+"
+        )
 
     anyio.run(check)
 
@@ -219,3 +249,172 @@ def differences(one: Any, other: Any, path: str = "") -> list[str]:
     if isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
         return [found for key in one for found in differences(one[key], other[key], f"{path}/{key}")]
     return [] if one == other else [f"{path}: {one!r} is not {other!r}"]
+
+
+# --- what a change leaves alone, and when it is seen --------------------------------------------------------------------
+
+
+def composed(**plugins: PluginTable) -> Composition:
+    return Composition(
+        autoload=False, plugins=plugins, prompt=PromptTable(identity=False), session=SessionTable(store="memory")
+    )
+
+
+@pytest.mark.anyio
+async def test_only_what_changed_is_set_up_anew() -> None:
+    events: list[str] = []
+    first = composed(alpha=PluginTable(), beta=PluginTable(), delta=PluginTable())
+    second = composed(delta=PluginTable(), alpha=PluginTable(config={"text": "red"}), omega=PluginTable())
+    async with harness_of(first, sources(events)) as harness:
+        before = {activation.name: activation for activation in harness.activations}
+        events.clear()
+        applied = await harness.apply(second)
+        assert events == ["+alpha:red", "+omega:plain", "-beta:plain", "-alpha:plain"]
+        assert (applied.installed, applied.removed, applied.reconfigured) == (("omega",), ("beta",), ("alpha",))
+        assert "delta" in applied.kept
+        assert [a.name for a in harness.activations] == ["offline-model", "delta", "alpha", "omega"]
+        assert next(a for a in harness.activations if a.name == "delta") is before["delta"]
+        again = await harness.apply(second)
+        assert not again.changed
+        assert events[4:] == []
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("broken", "error"),
+    [
+        (PluginTable(config={"fail": True}), PluginSetupError),
+        (PluginTable(config={"order": "high"}), PluginConfigError),
+        (PluginTable(config={"text": {"$env": "HARNESS_TEST_NOT_SET"}}), PluginConfigError),
+        (PluginTable(plugin="absent"), PluginLoadError),
+    ],
+)
+async def test_a_change_that_fails_leaves_everything_as_it_was(broken: PluginTable, error: type[Exception]) -> None:
+    events: list[str] = []
+    first = composed(alpha=PluginTable(), gamma=PluginTable(config={"text": "old"}))
+    async with harness_of(first, sources(events)) as harness:
+        before, active = await seen(harness, first), harness.activations
+        labels = harness.root.effects.labels()
+        bad = composed(alpha=PluginTable(config={"text": "red"}), omega=PluginTable(), gamma=broken)
+        bad.agents["writer"] = AgentTable()
+        bad.prompt.persona = "Another."
+        events.clear()
+        with pytest.raises(error):
+            await harness.apply(bad)
+        assert differences(await seen(harness, first), before) == []
+        assert harness.activations == active
+        assert harness.root.effects.labels() == labels
+        # What was there never noticed; what had come up was taken out again.
+        assert sorted(events) in ([], ["+alpha:red", "+omega:plain", "-alpha:red", "-omega:plain"])
+        with pytest.raises(ScopeError):
+            harness.known_scope("writer")
+
+
+@pytest.mark.anyio
+async def test_an_observer_that_refuses_the_change_keeps_everything_as_it_was() -> None:
+    class Vetoes:
+        hears = False
+
+        @hookimpl
+        def system_prompt_change(self) -> None:
+            if Vetoes.hears:
+                raise RuntimeError("not now")
+
+    first, events = composed(alpha=PluginTable()), []
+    async with harness_of(first, sources(events)) as harness:
+        await harness.install(Vetoes)
+        before = await seen(harness, first)
+        listeners = [one.plugin for one in harness.listeners("system_prompt_assemble")]
+        Vetoes.hears = True
+        second = composed(beta=PluginTable(), alpha=PluginTable(config={"text": "red"}))
+        second.prompt.persona, second.model.model = "Another.", "large"
+        with pytest.raises(RuntimeError, match="not now"):
+            await harness.apply(second)
+        assert differences(await seen(harness, first), before) == []
+        assert [one.plugin for one in harness.listeners("system_prompt_assemble")] == listeners
+        Vetoes.hears = False
+        await harness.apply(second)
+        assert (await seen(harness, second))["scopes"]["global"]["default"].model == "large"
+
+
+@pytest.mark.anyio
+async def test_what_the_old_plugins_raise_on_the_way_out_is_reported_and_the_change_stands() -> None:
+    class Clings:
+        @hookimpl
+        def harness_setup(self, ctx: PluginContext) -> Any:
+            ctx.prompt.section("clings:s", "still here", order=1)
+            yield
+            raise OSError("will not let go")
+
+    installed = [PluginSource(name="clings", load=lambda: Clings), *sources([])]
+    async with harness_of(composed(clings=PluginTable()), installed) as harness:
+        applied = await harness.apply(composed(alpha=PluginTable()))
+        assert applied.removed == ("clings",)
+        assert "will not let go" in str(applied.leftovers[0].exceptions[0])  # type: ignore[attr-defined]
+        assert "still here" not in render_prompt(await harness.assemble())
+
+
+@pytest.mark.anyio
+async def test_a_plugin_that_is_set_up_during_a_change_cannot_change_the_harness_too() -> None:
+    class Meddles:
+        @hookimpl
+        async def harness_setup(self, ctx: PluginContext) -> None:
+            await ctx.harness.apply(Composition(autoload=False))
+
+    installed = [PluginSource(name="meddles", load=lambda: Meddles), *sources([])]
+    async with harness_of(composed(alpha=PluginTable()), installed) as harness:
+        with pytest.raises(HarnessError, match="being changed already"):
+            await harness.apply(composed(meddles=PluginTable()))
+        assert [a.name for a in harness.activations] == ["offline-model", "alpha"]
+
+
+@pytest.mark.anyio
+async def test_agents_keep_their_scope_and_the_next_step_sees_the_new_state() -> None:
+    first = composed(alpha=PluginTable())
+    first.agents["writer"] = AgentTable(persona="Write.", model=ModelTable(model="small"))
+    second = composed(alpha=PluginTable(config={"text": "red"}))
+    second.agents["writer"] = AgentTable(persona="Write well.", model=ModelTable(model="large"))
+    async with harness_of(first, sources([])) as harness:
+        agent = await harness.create_agent("a", scope="writer")
+        assert (await agent.run("Hello.")).ok
+        await harness.apply(second)
+        assert (await agent.run("Again.")).ok
+        headers = [event.data.header for event in agent.session.events if isinstance(event.data, HeaderWritten)]
+        texts = [header.system for header in headers]
+        assert ["Write." in text for text in texts] == [True, False]
+        assert "Write well." in texts[1]
+        assert "alpha says red" in texts[1]
+        assert [header.config.model for header in headers] == ["small", "large"]
+        with pytest.raises(ScopeError, match="agents run"):
+            await harness.apply(composed(alpha=PluginTable()))
+        assert harness.known_scope("writer") in agent.scope.chain()
+
+
+@pytest.mark.anyio
+async def test_steps_that_run_during_a_change_see_the_old_state_until_it_is_made() -> None:
+    started, go_on = anyio.Event(), anyio.Event()
+
+    class Slow:
+        @hookimpl
+        async def harness_setup(self, ctx: PluginContext) -> None:
+            ctx.prompt.section("slow:s", "slow is here", order=1)
+            ctx.tools.register(ToolSchema("alpha_tool", "another one"), lambda call: "")
+            started.set()
+            await go_on.wait()
+
+    installed = [PluginSource(name="slow", load=lambda: Slow), *sources([])]
+    async with harness_of(composed(alpha=PluginTable()), installed) as harness:
+        before = await seen_in(harness, harness.root)
+        handler = harness.tools.handler(harness.root, "alpha_tool")
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(harness.apply, composed(slow=PluginTable()))
+            await started.wait()
+            assert differences(await seen_in(harness, harness.root), before) == []
+            assert harness.tools.handler(harness.root, "alpha_tool") is handler
+            # What others register meanwhile is theirs, and stays.
+            harness.root.prompt.section("mine", "kept", order=99)
+            go_on.set()
+        text = render_prompt(await harness.assemble())
+        assert "slow is here" in text
+        assert "alpha" not in text
+        assert "kept" in text
