@@ -20,6 +20,7 @@ COMMANDS = {
     "log": "harness_core.cli.log:log",
     "models": "harness_core.cli.models:models",
     "new-plugin": "harness_core.cli.new_plugin:new_plugin",
+    "plugin": "harness_core.cli.plugin:plugin",
     "plugins": "harness_core.cli.plugins:plugins",
     "prompt": "harness_core.cli.prompt:prompt",
     "run": "harness_core.cli.run:run",

@@ -8,17 +8,14 @@ from pathlib import Path
 
 import anyio
 import click
-from rich.console import Console
-from rich.markup import escape
 
-from harness_core.cli._common import FAILED, Chosen, common_options, emit_json
+from harness_core.cli._common import Chosen, common_options, emit_json
+from harness_core.cli._findings import exit_status, show_findings
 from harness_core.cli._sarif import as_sarif
 from harness_core.host.check import check as find
-from harness_core.host.findings import Finding, Severity
+from harness_core.host.findings import Finding
 
 __all__ = ["check"]
-
-_STYLES = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "dim"}
 
 
 @click.command()
@@ -39,9 +36,8 @@ def check(chosen: Chosen, scope_names: tuple[str, ...], strict: bool, sarif: Pat
     if chosen.as_json:
         emit_json({"findings": [finding.to_json() for finding in findings]})
     else:
-        _show(findings)
-    failing = {Severity.ERROR, Severity.WARNING} if strict else {Severity.ERROR}
-    sys.exit(FAILED if any(finding.severity in failing for finding in findings) else 0)
+        show_findings(findings)
+    sys.exit(exit_status(findings, strict=strict))
 
 
 async def _find(chosen: Chosen, scope_names: tuple[str, ...]) -> list[Finding]:
@@ -50,18 +46,3 @@ async def _find(chosen: Chosen, scope_names: tuple[str, ...]) -> list[Finding]:
         names = scope_names or chosen.composition.scope_names()
         scopes = [harness.root, *(harness.known_scope(name) for name in names)]
         return await find(harness, scopes)
-
-
-def _show(findings: list[Finding]) -> None:
-    console = Console(highlight=False, soft_wrap=True)
-    for finding in findings:
-        style = _STYLES[finding.severity]
-        scope = f" (scope {finding.scope})" if finding.scope else ""
-        console.print(
-            f"[{style}]{finding.severity.value}[/] [bold]{finding.code}[/]{escape(scope)}: {escape(finding.message)}"
-        )
-        if finding.file:
-            console.print(f"    [dim]{escape(finding.file)}:{finding.line}[/]")
-        console.print(f"    {escape(finding.remedy)}")
-    counts = [(severity, sum(finding.severity is severity for finding in findings)) for severity in Severity]
-    console.print(", ".join(f"{count} {severity.value}{'' if count == 1 else 's'}" for severity, count in counts))

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import sys
 import threading
 import warnings
 from typing import Any
 
-__all__ = ["changed", "process_state"]
+__all__ = ["changed", "module_state", "process_state"]
 
 _POOLED = ("AnyIO worker thread", "Trio thread", "asyncio_")
 """Threads of the event loop's own pools; they go with the loop."""
@@ -31,8 +32,13 @@ def process_state() -> dict[str, Any]:
         "the current directory": _current_directory(),
         "sys.stdout and sys.stderr": [id(sys.stdout), id(sys.stderr)],
         "sys.excepthook": id(sys.excepthook),
+        "signal handlers": {each.name: repr(signal.getsignal(each)) for each in signal.valid_signals() if _named(each)},
         "the umask": _umask(),
     }
+
+
+def _named(number: object) -> bool:
+    return isinstance(number, signal.Signals)
 
 
 def _kind(value: object) -> str:
@@ -70,3 +76,31 @@ def changed(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
         else:
             found.append(f"{name}: changed")
     return found
+
+
+_PLAIN = (bool, int, float, str, bytes, type(None), tuple, frozenset, list, dict, set, bytearray)
+"""What is compared of modules and classes: values that can be seen through. Objects keep their state to themselves."""
+
+
+def module_state(package: str) -> dict[str, str]:
+    """By dotted name: the variables of a package's modules and of the classes that these define, as texts."""
+    found: dict[str, str] = {}
+    for name, module in list(sys.modules.items()):
+        if name != package and not name.startswith(f"{package}."):
+            continue
+        for value in list(vars(module).values()):
+            if isinstance(value, type) and value.__module__ == name:
+                found |= {f"{name}.{value.__qualname__}.{own}": _text(each) for own, each in _variables(value)}
+        found |= {f"{name}.{key}": _text(value) for key, value in _variables(module)}
+    return found
+
+
+def _variables(holder: object) -> list[tuple[str, object]]:
+    return [(k, v) for k, v in list(vars(holder).items()) if type(v) in _PLAIN and not k.startswith("__")]
+
+
+def _text(value: object) -> str:
+    try:
+        return repr(value)
+    except Exception as error:  # whatever it holds cannot be shown; it counts as the same
+        return type(error).__name__

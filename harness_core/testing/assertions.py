@@ -13,7 +13,8 @@ from typing import Any
 import anyio
 
 from harness_core.host.findings import Finding, Severity
-from harness_core.testing.contract import CHECKS, Between, Subject, contract_findings, subject_of
+from harness_core.testing._scene import Between
+from harness_core.testing.contract import CHECKS, Subject, contract_findings, subject_of
 
 __all__ = [
     "assert_cache_stable",

@@ -6,59 +6,23 @@ is packaged; `harness_core.testing.distribution` does.
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
+import inspect
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, TypeAlias
 
-import attrs
-
-from harness_core.errors import HarnessError
-from harness_core.host import Activation, AgentSettings, Harness, PluginSource, PluginUse, Scope
-from harness_core.host.discovery import source_of
 from harness_core.host.findings import Finding
 from harness_core.inspect import analyse, logged_requests
-from harness_core.models import ScriptedAnswer, ScriptedModel, ToolSchema
-from harness_core.prompt import PromptSettings
-from harness_core.session import MemoryStore, read_log
-from harness_core.testing._process import changed, process_state
-from harness_core.testing._told import Told, difference, read_told
-from harness_core.testing.clock import FakeClock
-from harness_core.testing.stage import SCRIPTED, numbered_ids, scripted_plugin
+from harness_core.models import ScriptedAnswer, ToolSchema
+from harness_core.session import read_log
+from harness_core.testing._declared import names, settings
+from harness_core.testing._process import changed, module_state, process_state
+from harness_core.testing._scene import StoppedError, Subject, scene, subject_of, temporary
+from harness_core.testing._told import difference
+from harness_core.testing.stage import SCRIPTED
 
 __all__ = ["CHECKS", "Check", "Subject", "contract_findings", "subject_of"]
 
-Between: TypeAlias = Callable[[int], object]
-"""Called between two steps with the number of the step to come: changes the world around the plugin."""
-
-
-@attrs.frozen(kw_only=True)
-class Subject:
-    """The plugin that is checked. ``beside`` are plugins that it needs; they are there before it, and stay."""
-
-    source: PluginSource
-    config: Mapping[str, Any] | Any = None
-    beside: tuple[Any, ...] = ()
-    steps: int = 6
-    between: Between | None = None
-
-    def finding(self, code: str, message: str, remedy: str, **facts: Any) -> Finding:
-        return Finding(code=code, message=message, remedy=remedy, **{**self.source.facts(), **facts})
-
-
 Check: TypeAlias = Callable[[Subject], Awaitable[list[Finding]]]
-
-
-def subject_of(plugin: Any, **options: Any) -> Subject:
-    """The subject for a class, an instance, a module, the name of an installed plugin, or a `PluginUse`.
-
-    Raises:
-        PluginLoadError: no plugin of that name is installed.
-    """
-    if isinstance(plugin, PluginUse):
-        options = {"config": plugin.config, **{name: each for name, each in options.items() if each is not None}}
-        return Subject(source=source_of(plugin.plugin, plugin.name), **options)
-    return Subject(source=source_of(plugin), **options)
 
 
 async def contract_findings(subject: Subject, checks: Iterable[str] | None = None) -> list[Finding]:
@@ -73,72 +37,8 @@ async def run_check(check: Check, subject: Subject) -> list[Finding]:
     """One check; where the plugin does not even come up, or cannot be asked, that is the finding."""
     try:
         return await check(subject)
-    except _StoppedError as stopped:
+    except StoppedError as stopped:
         return [stopped.finding]
-
-
-class _StoppedError(Exception):
-    """The plugin failed where a check could not go on."""
-
-    def __init__(self, finding: Finding) -> None:
-        super().__init__(finding.message)
-        self.finding = finding
-
-
-# --- the stage of a check ---------------------------------------------------------------------------------------------
-
-
-@attrs.define
-class Scene:
-    """One harness in which the subject is installed when the check wants it, with its folder, clock and model."""
-
-    subject: Subject
-    harness: Harness
-    folder: str
-    clock: FakeClock
-    model: ScriptedModel
-
-    async def install(self, scope: Scope | None = None) -> Activation:
-        try:
-            return await self.harness.install(self.subject.source, config=self.subject.config, scope=scope)
-        except Exception as error:
-            raise _StoppedError(self._failure("plugin-failed", error, "Correct what the message says.")) from error
-
-    async def told(self, scope: Scope | None = None) -> Told:
-        try:
-            return await read_told(self.harness, scope, cwd=self.folder, provider=SCRIPTED)
-        except Exception as error:
-            remedy = "Repair the provider or listener that raised it."
-            raise _StoppedError(self._failure("assembly-failed", error, remedy)) from error
-
-    def _failure(self, code: str, error: Exception, remedy: str) -> Finding:
-        own = isinstance(error, HarnessError)
-        text = error.message if isinstance(error, HarnessError) else f"{type(error).__name__}: {error}"
-        return self.subject.finding(
-            code,
-            text if self.subject.source.name in text else f"{self.subject.source.label}: {text}",
-            (error.remedy if isinstance(error, HarnessError) else None) or remedy,
-            kind=error.kind if isinstance(error, HarnessError) else None,
-            entry=error.entry if isinstance(error, HarnessError) else None,
-            file=error.file if own and isinstance(error, HarnessError) else None,
-            line=error.line if own and isinstance(error, HarnessError) else None,
-            details="\n".join(getattr(error, "__notes__", ())) or None,
-        )
-
-
-@asynccontextmanager
-async def scene(subject: Subject, folder: str) -> AsyncIterator[Scene]:
-    """A harness without the subject. Each scene of one folder starts at the same time, with the same ids."""
-    clock = FakeClock()
-    model = ScriptedModel(otherwise="Done.", sleep=clock.sleep)
-    agents = AgentSettings(store=MemoryStore(), clock=clock, sleep=clock.sleep, new_id=numbered_ids(), debug=True)
-    plugins = [scripted_plugin(model), *subject.beside]
-    async with Harness(PromptSettings(identity=False), plugins=plugins, autoload=False, agents=agents) as harness:
-        yield Scene(subject, harness, folder, clock, model)
-
-
-def temporary() -> tempfile.TemporaryDirectory[str]:
-    return tempfile.TemporaryDirectory(prefix="plugin-contract-")
 
 
 # --- the checks -------------------------------------------------------------------------------------------------------
@@ -287,9 +187,11 @@ async def repeatable(subject: Subject) -> list[Finding]:
             activation = await here.install()
             first = await here.told()
             await activation.aclose()
-            second_activation = await here.install()
+            kept = module_state(_package(activation.plugin))
+            again = await here.install()
             second = await here.told()
-            await second_activation.aclose()
+            await again.aclose()
+            moved = [name for name, text in module_state(_package(activation.plugin)).items() if kept.get(name) != text]
             one, two = here.harness.scope("one"), here.harness.scope("two")
             await here.install(one)
             await here.install(two)
@@ -304,10 +206,21 @@ async def repeatable(subject: Subject) -> list[Finding]:
     if texts:
         message = f"{subject.source.label}, active in two scopes at once, tells something else than alone."
         found.append(subject.finding("shared-state", message, remedy, details="\n".join(dict.fromkeys(texts))))
+    if moved:
+        message = f"A second activation of {subject.source.label} changed variables of its modules or classes."
+        found.append(subject.finding("shared-state", message, remedy, details="\n".join(moved)))
     return found
 
 
+def _package(plugin: Any) -> str:
+    """The package that a plugin's code is in; its module, where that is no part of one."""
+    home = plugin.__name__ if inspect.ismodule(plugin) else type(plugin).__module__
+    return str(home).partition(".")[0]
+
+
 CHECKS: dict[str, Check] = {
+    "settings": settings,
+    "names": names,
     "undoes-itself": undoing,
     "deterministic": deterministic,
     "scoped": scoped,

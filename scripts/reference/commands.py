@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import click
 
-from harness_core.cli._app import COMMANDS, app
+from harness_core.cli._app import app
 
 COMMON = {"--composition", "-p", "--json", "--debug"}
 """Options that every command has; they are described once."""
@@ -22,16 +24,27 @@ exit status is 0 when all is well, 1 for findings, a failed turn or an error, an
 
 def page() -> str:
     group = click.Context(app, info_name="harness")
-    commands = {name: app.get_command(group, name) for name in sorted(COMMANDS)}
-    first = next(command for command in commands.values() if command is not None)
+    commands = dict(_commands(group, "harness"))
+    first = next(iter(commands.values()))
     parts = [INTRODUCTION, "## Options of every command\n", table(first, common=True)]
     for name, command in commands.items():
-        assert command is not None
-        context = click.Context(command, info_name=name, parent=group)
-        usage = " ".join(["harness", name, *command.collect_usage_pieces(context)])
+        usage = " ".join([name, *command.collect_usage_pieces(click.Context(command, info_name=name))])
         text = "\n".join(line.strip() for line in (command.help or "").splitlines())
-        parts += [f"## harness {name}\n", f"`{usage}`\n", f"{text.strip()}\n", table(command, common=False)]
+        parts += [f"## {name}\n", f"`{usage}`\n", f"{text.strip()}\n", table(command, common=False)]
     return "\n".join(part for part in parts if part)
+
+
+def _commands(context: click.Context, path: str) -> Iterator[tuple[str, click.Command]]:
+    """Each command that does something, with its whole name; a group stands for those in it."""
+    group = context.command
+    assert isinstance(group, click.Group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        if isinstance(command, click.Group):
+            yield from _commands(click.Context(command, info_name=name, parent=context), f"{path} {name}")
+        else:
+            yield f"{path} {name}", command
 
 
 def table(command: click.Command, *, common: bool) -> str:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from harness_core.testing import CHECKS
+
 TESTS = """
 import anyio
 import pytest
@@ -83,7 +85,7 @@ def suite(
     return done.stdout
 
 
-ALWAYS = 6
+ALWAYS = len(CHECKS) + 1
 """The checks of the contract, and the synchronous test."""
 
 

@@ -1,0 +1,197 @@
+"""What a plugin declares, held against what people can read of it: settings, names, order numbers.
+
+Reads the plugin's own source where descriptions of settings stand there. Runs nothing of the plugin but its set-up.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import types
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import Any, get_args, get_origin, get_type_hints
+
+import attrs
+from cattrs.errors import StructureHandlerNotFoundError
+
+from harness_core._text import quoted
+from harness_core.host.config import config_converter
+from harness_core.host.findings import Finding, about
+from harness_core.prompt._entries import TextEntry
+from harness_core.testing._scene import StoppedError, Subject, scene, temporary
+
+__all__ = ["names", "orders", "settings"]
+
+
+# --- settings ---------------------------------------------------------------------------------------------------------
+
+
+async def settings(subject: Subject) -> list[Finding]:
+    """The Config class: attrs, with a type and a description for each field."""
+    plugin = imported(subject)
+    config = getattr(plugin, "Config", None)
+    if config is None:
+        return []
+    if not (inspect.isclass(config) and attrs.has(config)):
+        message = f"The Config of {subject.source.label} is no attrs class, so that no setting can be checked."
+        return [subject.finding("untyped-setting", message, "Write it as @attrs.define class Config.")]
+    return [*_untyped(subject, config), *_undescribed(subject, config)]
+
+
+def imported(subject: Subject) -> Any:
+    """The plugin itself.
+
+    Raises:
+        StoppedError: it cannot be imported.
+    """
+    try:
+        return subject.source.imported()
+    except Exception as error:
+        raise StoppedError.of(subject, "plugin-failed", error, "Correct what the message says.") from error
+
+
+def _untyped(subject: Subject, config: type) -> Iterator[Finding]:
+    try:
+        hints = get_type_hints(config)
+    except Exception as error:
+        message = f"The types of {config.__qualname__} of {subject.source.label} cannot be read: {error}."
+        yield subject.finding("untyped-setting", message, "Import what the annotations name.", kind="setting")
+        return
+    for field in attrs.fields(config):
+        if field.init and (field.name not in hints or not _settable(hints[field.name])):
+            written = getattr(hints.get(field.name), "__name__", hints.get(field.name)) or "no type"
+            message = (
+                f"The setting {quoted(field.name)} of {subject.source.label} has {written}, for which a composition has no "
+                "value."
+            )
+            remedy = "Declare a type made of str, int, float, bool, list, dict, Literal and attrs classes."
+            yield subject.finding("untyped-setting", message, remedy, kind="setting", entry=field.name)
+
+
+_converter = config_converter()
+
+
+def _settable(kind: Any) -> bool:
+    """Is there a way from a composition's values to this type?"""
+    if kind in (Any, types.NoneType):
+        return True
+    if get_origin(kind) is Callable:
+        return False
+    if inspect.isclass(kind) and attrs.has(kind):
+        return all(_settable(hint) for hint in get_type_hints(kind).values())
+    parts = [each for each in get_args(kind) if not isinstance(each, (str, int, float, bool))]
+    if parts:
+        return all(_settable(each) for each in parts if each is not Ellipsis)
+    try:
+        _converter.structure(object(), kind)
+    except StructureHandlerNotFoundError:
+        return False
+    except Exception:  # it can be given a value, only not this one
+        return True
+    return True
+
+
+def _undescribed(subject: Subject, config: type) -> Iterator[Finding]:
+    known = _descriptions(config)
+    for field in attrs.fields(config):
+        if field.init and not known.get(field.name, "").strip():
+            message = f"Nothing says what the setting {quoted(field.name)} of {subject.source.label} is."
+            remedy = (
+                'Put a string below the field, or metadata={"description": ...} on it, or name it in double backquotes in '
+                "the docstring of the class."
+            )
+            yield subject.finding("undescribed-setting", message, remedy, kind="setting", entry=field.name)
+
+
+def _descriptions(config: type) -> dict[str, str]:
+    """What is said of the fields: in their metadata, in the string below each, or in a docstring that names them."""
+    found: dict[str, str] = {}
+    for each in reversed(config.__mro__):
+        if attrs.has(each):
+            prose = each.__doc__ or ""
+            found |= {field.name: prose for field in attrs.fields(each) if _named(field.name, prose)}
+            found |= _strings_below(each)
+    stated = {field.name: str(field.metadata.get("description", "")) for field in attrs.fields(config)}
+    return found | {name: text for name, text in stated.items() if text}
+
+
+def _named(name: str, prose: str) -> bool:
+    """Does a docstring name a field: in backquotes, or at the beginning of a line of its Args or Attributes?"""
+    return re.search(rf"`{re.escape(name)}`|^\s*{re.escape(name)}\s*(\(.*?\))?:", prose, re.MULTILINE) is not None
+
+
+def _strings_below(kind: type) -> dict[str, str]:
+    try:
+        [definition] = ast.parse(inspect.cleandoc(inspect.getsource(kind))).body
+    except (OSError, TypeError, SyntaxError, ValueError):
+        return {}  # without its source, a class has its metadata and its docstring
+    found: dict[str, str] = {}
+    body = definition.body if isinstance(definition, ast.ClassDef) else []
+    for field, below in pairwise(body):
+        text = below.value.value if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant) else None
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and isinstance(text, str):
+            found[field.target.id] = text
+    return found
+
+
+# --- sections and contexts --------------------------------------------------------------------------------------------
+
+
+async def _entries(subject: Subject) -> list[TextEntry]:
+    """The sections and contexts that the plugin registers, in all scopes."""
+    with temporary() as folder:
+        async with scene(subject, folder) as here:
+            before = set(map(id, _all_entries(here.harness)))
+            await here.install()
+            return [entry for entry in _all_entries(here.harness) if id(entry) not in before]
+
+
+def _all_entries(harness: Any) -> list[TextEntry]:
+    found = [entry for scope in harness.prompt.layers() for entry in harness.prompt.entries(scope)]
+    return [entry for entry in {id(each): each for each in found}.values() if isinstance(entry, TextEntry)]
+
+
+async def names(subject: Subject) -> list[Finding]:
+    """Sections and contexts begin with the plugin's name, or are public names that its README lists.
+
+    Tools and variables are words that a model and an author read; they are free, and clashes are found where they happen.
+    """
+    prefixes = {subject.source.name}
+    if subject.source.distribution is not None:
+        prefixes.add(re.sub(r"^(pluggy-)?harness-", "", subject.source.distribution))
+    found = []
+    for entry in await _entries(subject):
+        own = any(entry.name == prefix or re.match(rf"{re.escape(prefix)}[:./]", entry.name) for prefix in prefixes)
+        if not own and f"`{entry.name}`" not in (subject.description or ""):
+            message = (
+                f"The {entry.kind} {quoted(entry.name)} of {subject.source.label} does not carry the plugin's name."
+            )
+            better = f"{subject.source.name}:{entry.name.rpartition(':')[2]}"
+            remedy = f"Call it {better!r}, or, where others rely on the name, list it in the README."
+            facts = {"kind": entry.kind, "entry": entry.name, **_place(entry)}
+            found.append(subject.finding("unprefixed-name", message, remedy, **facts))
+    return found
+
+
+async def orders(subject: Subject) -> list[Finding]:
+    """Each order number stands on a line of the README that names its section or context: others place theirs by it."""
+    found = []
+    for entry in await _entries(subject):
+        number = re.compile(rf"(?<![\w.-]){re.escape(f'{entry.order:g}')}(?![\w.]*\w)")
+        lines = (subject.description or "").splitlines()
+        if not any(entry.name in line and number.search(line) for line in lines):
+            message = (
+                f"No line of the README says that the {entry.kind} {quoted(entry.name)} of {subject.source.label} has "
+                f"order {entry.order:g}."
+            )
+            remedy = "Add a line, or a row of a table, with the name and the number: others place theirs by it."
+            facts = {"kind": entry.kind, "entry": entry.name, **_place(entry)}
+            found.append(subject.finding("undocumented-order", message, remedy, **facts))
+    return found
+
+
+def _place(entry: TextEntry) -> dict[str, Any]:
+    facts = about(None, entry.place)
+    return {name: facts[name] for name in ("file", "line") if name in facts}
