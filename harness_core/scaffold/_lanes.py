@@ -7,8 +7,8 @@ from harness_core.scaffold.choices import Choices
 
 __all__ = ["LANE_PARTS", "variable_name"]
 
-SECTION_ORDER, CONTEXT_ORDER = 210, 210
-"""Behind the persona (0), tool guidance (100) and what the plugins of pluggy-harness say (below 200)."""
+SECTION_ORDER, CONTEXT_ORDER = 150, 150
+"""Among guidance, which stands between 100 and 200; what the deployment says is at 0."""
 
 
 def variable_name(choices: Choices) -> str:
@@ -32,7 +32,7 @@ def section(choices: Choices) -> Part:
         keys=(topic_key(choices),),
         constants=f'''
             SECTION_ORDER = {SECTION_ORDER}
-            """Behind the deployment's persona (0) and the guidance of tools (100)."""
+            """Among guidance, which stands between 100 and 200; what the deployment says is at 0."""
             ''',
         setup=f"""
 ctx.prompt.section(
