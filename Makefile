@@ -16,7 +16,7 @@ TEST_ENVIRONMENTS := py311,py312,py313
 
 SOURCES := pyproject.toml README.md $(shell find harness_core harness_plugins/*/src harness_plugins/*/pyproject.toml -name '*.py' -o -name '*.toml')
 
-.PHONY: demo test check types lint docs bench clean
+.PHONY: demo test check types lint api docs bench clean
 
 $(BIN)/tox:
 	@test -n '$(PYTHON)' || { echo 'Python 3.11 or later is needed; name one with make PYTHON=/path/to/python.'; exit 1; }
@@ -36,9 +36,9 @@ test: $(VENV)/installed
 	$(BIN)/tox run -e $(TEST_ENVIRONMENTS) --skip-missing-interpreters true
 
 # What is checked besides the tests.
-check: lint types docs
+check: lint types api docs
 
-types lint docs bench: $(BIN)/tox
+types lint api docs bench: $(BIN)/tox
 	$(BIN)/tox run -e $@
 
 clean:

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from harness_core.deprecation import HarnessDeprecationWarning
     from harness_core.errors import HarnessError, WaterfallError
     from harness_core.hooks import Enter, PreStep, Reject, RequestFailure, Retry, ToolCall, ToolOutcome, hookimpl
     from harness_core.host import Activation, Harness, PluginContext, PluginUse, Scope
@@ -41,6 +42,7 @@ __all__ = [
     "Enter",
     "FileSystem",
     "Harness",
+    "HarnessDeprecationWarning",
     "HarnessError",
     "Literal",
     "PluginContext",
@@ -69,6 +71,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "harness_core.deprecation": ("HarnessDeprecationWarning",),
     "harness_core.errors": ("HarnessError", "WaterfallError"),
     "harness_core.hooks": (
         "Enter",

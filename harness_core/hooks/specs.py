@@ -1,17 +1,20 @@
 """The hooks of the framework, as pluggy specifications: their names, arguments and meaning.
 
-A hook may gain arguments in a later minor version, and never loses one. Waterfalls are run by
+A hook may gain arguments in a later minor version, and never loses one without notice: what goes is marked with
+``warn_on_impl=deprecated(...)`` or ``warn_on_impl_args={...}`` two minor versions before. Waterfalls are run by
 `harness_core.hooks.waterfall` in pluggy's order; observers are called one after another and decide nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import attrs
 import pluggy
+from pluggy import HookspecOpts
 
+from harness_core.deprecation import HarnessDeprecationWarning
 from harness_core.hooks.decisions import (
     Enter,
     PreStep,
@@ -46,6 +49,7 @@ hookimpl = pluggy.HookimplMarker(PROJECT_NAME)
 """Marks a function as the implementation of a hook, as in pytest."""
 
 hookspec = pluggy.HookspecMarker(PROJECT_NAME)
+"""Marks the specification of a hook."""
 
 HOOK_PREFIXES = ("harness_", "agent_", "system_prompt_", "tool_", "session_")
 """Names under which a marked function can only be meant as a hook of this framework (UC-23)."""
@@ -123,6 +127,32 @@ class HookSpecs:
     @hookspec
     def agent_turn_stopping(self, agent: Agent, turn: int) -> Awaitable[None] | None:
         """Observer: a turn is about to end with nothing left to do; ``agent.steer(...)`` makes it go on (TURN-03)."""
+
+
+class _HookManager(pluggy.PluginManager):
+    """pluggy would tell of a deprecated hook without saying whose implementation it is; see `deprecations_of`."""
+
+    def parse_hookspec_opts(self, module_or_class: Any, name: str) -> HookspecOpts | None:
+        found = super().parse_hookspec_opts(module_or_class, name)
+        if found is None:
+            return None
+        quiet = found.copy()
+        quiet["warn_on_impl"] = quiet["warn_on_impl_args"] = None
+        return quiet
+
+
+def hook_manager() -> pluggy.PluginManager:
+    """pluggy's manager, with the framework's hooks."""
+    manager = _HookManager(PROJECT_NAME)
+    manager.add_hookspecs(HookSpecs)
+    return manager
+
+
+def deprecations_of(hook: str, arguments: Iterable[str]) -> list[HarnessDeprecationWarning]:
+    """What goes of a hook that is implemented with these arguments: pluggy's own marks, ``warn_on_impl`` and the like."""
+    options: HookspecOpts = getattr(getattr(HookSpecs, hook), f"{PROJECT_NAME}_spec")
+    marks = [options["warn_on_impl"], *map((options["warn_on_impl_args"] or {}).get, arguments)]
+    return [each for each in marks if isinstance(each, HarnessDeprecationWarning)]
 
 
 @attrs.frozen(kw_only=True)

@@ -36,6 +36,7 @@ __all__ = [
 ]
 
 FinishReason: TypeAlias = Literal["stop", "tool-calls", "max-tokens", "error", "aborted"]
+"""Why a stream ended."""
 
 
 @attrs.frozen(kw_only=True)
@@ -141,6 +142,7 @@ class Finish:
 
 
 Chunk: TypeAlias = TextDelta | ReasoningDelta | ToolCallStart | ToolArgumentsDelta | UsageReport | Finish
+"""A piece of a streamed answer."""
 
 
 def chunk_from_json(data: JsonObject) -> Chunk:

@@ -82,6 +82,7 @@ class ToolCallBlock:
 
 
 AssistantBlock: TypeAlias = TextBlock | ReasoningBlock | ToolCallBlock
+"""What an answer of a model consists of."""
 
 
 def _source_data(value: JsonObject) -> FrozenDict:
@@ -220,6 +221,7 @@ class ToolResultMessage(Encoded):
 
 
 Message: TypeAlias = UserMessage | AssistantMessage | ToolResultMessage
+"""A message of a conversation."""
 
 
 @attrs.frozen(kw_only=True)

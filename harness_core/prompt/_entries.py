@@ -10,7 +10,7 @@ import functools
 import inspect
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Literal as OneOf, TypeAlias
 
 import attrs
@@ -152,10 +152,14 @@ class TextEntry:
     tools: frozenset[str] = frozenset()
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
+    formerly: Mapping[str, str] = attrs.field(factory=dict)
+    """Its earlier names, each with the version of the distribution that no longer knows it."""
     fixed: Text = ""
     """The text of an entry without a provider."""
     record: Section | ContextEntry | None = None
     """The last record that was made."""
+    noticed: set[str] = attrs.field(factory=set)
+    """Earlier names that were told of already: those that it uses, and those that a composition uses for it."""
 
     def made(self, text: Text) -> Section | ContextEntry:
         """The record of this entry with that text; the last one where the text is the same."""

@@ -6,16 +6,18 @@ must (UC-09); overrides leave entries out or give them another order (UC-19).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 import attrs
 
 from harness_core._order import OrderCycleError, stable_order
+from harness_core._text import quoted
+from harness_core.deprecation import HarnessDeprecationWarning
 from harness_core.errors import SectionOrderError
 from harness_core.prompt._entries import TextEntry
 
-__all__ = ["Override", "Overrides", "override_of", "placed"]
+__all__ = ["Override", "Overrides", "effective", "override_of", "placed"]
 
 
 def _names(value: Iterable[str]) -> tuple[str, ...]:
@@ -47,16 +49,61 @@ _NOTHING = Override()
 
 def override_of(entry: TextEntry, overrides: Overrides) -> Override:
     """What is said of an entry; an override that changes nothing where nothing is."""
-    found = overrides.get((entry.kind, entry.name))
-    return found if found is not None and found.applies_to(entry) else _NOTHING
+    for name in (entry.name, *entry.formerly):
+        found = overrides.get((entry.kind, name))
+        if found is not None and found.applies_to(entry):
+            if name != entry.name and name not in entry.noticed:
+                entry.noticed.add(name)
+                _former(entry, name).tell("the composition", ("<composition>", 0))
+            return found
+    return _NOTHING
 
 
-def placed(entries: list[TextEntry], overrides: Overrides | None = None) -> list[TextEntry]:
-    """The entries in the order in which they are evaluated and rendered.
+def effective(tables: Sequence[Mapping[str, TextEntry]]) -> dict[str, TextEntry]:
+    """The nearest entry of each name; a shadow keeps the slot of the farthest layer that has the name (SCOPE-07).
+
+    ``tables``: the global layer's first. A layer shadows by an earlier name too, where nothing is called that any more.
+    """
+    merged: dict[str, TextEntry] = {}
+    renamed: dict[str, TextEntry] = {}
+    for table in tables:
+        if renamed:
+            for name, entry in table.items():
+                merged[_resolved(name, merged, renamed, entry)] = entry
+        else:
+            merged.update(table)
+        for entry in table.values():
+            if entry.formerly:
+                renamed.update(dict.fromkeys(entry.formerly, entry))
+    return merged
+
+
+def _resolved(name: str, present: Mapping[str, TextEntry], renamed: Mapping[str, TextEntry], user: TextEntry) -> str:
+    """The present name of what ``user`` calls by this one (UC-11); warns once where it is an earlier one."""
+    meant = renamed.get(name)
+    if meant is None or name in present:
+        return name
+    if name not in user.noticed:
+        user.noticed.add(name)
+        _former(meant, name).tell(f"{user.kind} {quoted(user.name)} of {user.origin}", user.place)
+    return meant.name
+
+
+def _former(entry: TextEntry, name: str) -> HarnessDeprecationWarning:
+    return HarnessDeprecationWarning(
+        f"the {entry.kind} name {quoted(name)}",
+        instead=quoted(entry.name),
+        gone=f"{entry.origin.distribution or entry.origin.plugin or entry.layer} {entry.formerly[name]}",
+    )
+
+
+def placed(present: Mapping[str, TextEntry], overrides: Overrides | None = None) -> list[TextEntry]:
+    """The entries in the order in which they are evaluated and rendered; ``present`` holds them by their names.
 
     Raises:
         SectionOrderError: before/after constraints contradict each other; names the cycle.
     """
+    entries = list(present.values())
     said = {entry: override_of(entry, overrides) if overrides else _NOTHING for entry in entries}
     entries = [entry for entry in entries if not said[entry].exclude]
     orders = {entry: entry.order if (order := said[entry].order) is None else order for entry in entries}
@@ -65,13 +112,15 @@ def placed(entries: list[TextEntry], overrides: Overrides | None = None) -> list
     before = {entry: (*entry.before, *said[entry].before) for entry in entries}
     if not any(after.values()) and not any(before.values()):
         return entries
-    named = {entry.name: entry for entry in entries}
+    named = {name: entry for name, entry in present.items() if entry in orders}
+    renamed = {name: entry for entry in entries for name in entry.formerly}
     predecessors: dict[TextEntry, list[TextEntry]] = {entry: [] for entry in entries}
     for entry in entries:
-        predecessors[entry] += [named[name] for name in after[entry] if name in named]
-        for name in before[entry]:
-            if name in named:
-                predecessors[named[name]].append(entry)
+        for names, forward in ((after[entry], False), (before[entry], True)):
+            for name in names:
+                other = named.get(_resolved(name, named, renamed, entry) if renamed else name)
+                if other is not None:
+                    predecessors[other if forward else entry].append(entry if forward else other)
     try:
         return stable_order(entries, predecessors)
     except OrderCycleError as error:

@@ -19,7 +19,7 @@ from harness_core.models import ToolSchema
 from harness_core.prompt._entries import TextEntry, ToolEntry, VariableEntry, note_provider
 from harness_core.prompt._lanes import Lane
 from harness_core.prompt._layers import Layer, VariableTable
-from harness_core.prompt._placement import Overrides, placed
+from harness_core.prompt._placement import Overrides, effective, placed
 from harness_core.prompt.records import (
     AssembleContext,
     ContextEntry,
@@ -246,9 +246,9 @@ class View:
             for scope, layer in scoped
         }
         self.tools = ToolLane([entry for layer in layers for entry in layer.tools])
-        sections = placed(_effective([layer.sections for layer in layers]), overrides)
+        sections = placed(effective([layer.sections for layer in layers]), overrides)
         self.sections = TextLane(SectionLane, sections)
-        contexts = placed(_effective([layer.contexts for layer in layers]), overrides)
+        contexts = placed(effective([layer.contexts for layer in layers]), overrides)
         self.contexts = TextLane(ContextLane, contexts)
         self.complete = tuple(entry.name for entry in sections if entry.complete)
         self.memo = RenderMemo()
@@ -262,11 +262,3 @@ class View:
             self.tools = older.tools
         if self.sections.entries == older.sections.entries and self.contexts.entries == older.contexts.entries:
             self.sections, self.contexts, self.memo = older.sections, older.contexts, older.memo
-
-
-def _effective(tables: list[dict[str, TextEntry]]) -> list[TextEntry]:
-    """The nearest entry of each name; a shadow keeps the slot of the farthest layer that has the name (SCOPE-07)."""
-    merged: dict[str, TextEntry] = {}
-    for table in tables:
-        merged.update(table)
-    return list(merged.values())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from harness_core.errors import RegistrationError
@@ -61,6 +61,7 @@ class ScopedPrompt:
         tools: Iterable[str] = (),
         before: str | Iterable[str] = (),
         after: str | Iterable[str] = (),
+        formerly: Mapping[str, str] | None = None,
     ) -> Handle:
         """A stable part of the instructions.
 
@@ -71,11 +72,13 @@ class ScopedPrompt:
             interpolate: False takes the text as it is, double braces included.
             tools: the section is empty while none of these tools is visible to the assembled scope.
             before, after: names of sections that this one must precede or follow, where they exist.
+            formerly: earlier names of this section, each with the version of your distribution that no longer knows it.
+                Whoever still uses one is understood, and warned.
 
         Raises:
             InvalidOrderError, InvalidNameError, InvalidTextError, DuplicateNameError.
         """
-        return self._text("section", name, text, order, interpolate, complete, tools, before, after)
+        return self._text("section", name, text, order, interpolate, complete, tools, before, after, formerly)
 
     def context(
         self,
@@ -87,6 +90,7 @@ class ScopedPrompt:
         tools: Iterable[str] = (),
         before: str | Iterable[str] = (),
         after: str | Iterable[str] = (),
+        formerly: Mapping[str, str] | None = None,
     ) -> Handle:
         """A volatile fact: part of the runtime-context snapshot that is appended when it changed.
 
@@ -95,7 +99,7 @@ class ScopedPrompt:
         Raises:
             InvalidOrderError, InvalidNameError, InvalidTextError, DuplicateNameError.
         """
-        return self._text("context", name, text, order, interpolate, False, tools, before, after)
+        return self._text("context", name, text, order, interpolate, False, tools, before, after, formerly)
 
     def _text(
         self,
@@ -108,6 +112,7 @@ class ScopedPrompt:
         tools: Iterable[str],
         before: str | Iterable[str],
         after: str | Iterable[str],
+        formerly: Mapping[str, str] | None,
     ) -> Handle:
         origin = self._origin
         checked_name(name, kind, origin)
@@ -125,6 +130,7 @@ class ScopedPrompt:
             tools=frozenset(_names(tools)),
             before=_names(before),
             after=_names(after),
+            formerly=dict(formerly or {}),
         )
         if provider is not None:
             check_provider(provider, kind, name, origin)

@@ -13,9 +13,11 @@ Clock: TypeAlias = Callable[[], int]
 """Milliseconds since 1970. Wall-clock time: intervals are compared across processes through the log."""
 
 IdSource: TypeAlias = Callable[[], str]
+"""Fresh ids, such as `random_id` makes."""
 
 
 def system_clock() -> int:
+    """The machine's clock."""
     return time.time_ns() // 1_000_000
 
 

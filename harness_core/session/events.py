@@ -52,9 +52,13 @@ __all__ = [
 ]
 
 TurnReason: TypeAlias = Literal["completed", "aborted", "error", "blocked", "max-tokens", "interrupted"]
+"""Why a turn ended."""
 AbortCause: TypeAlias = Literal["user", "parent", "hook", "disposed"]
+"""Who stopped a turn that was aborted."""
 HeaderReason: TypeAlias = Literal["initial", "resume", "change"]
+"""Why a header was logged: the first one, the first one after a resume, or another one than before."""
 InboxTarget: TypeAlias = Literal["next-step", "next-turn"]
+"""The two lists of an inbox."""
 
 _PLUGIN_TYPE = re.compile(r"plugin/[^/\s]+/\S+")
 
@@ -310,6 +314,7 @@ EventData: TypeAlias = (
     | SessionSeeded
     | PluginRecord
 )
+"""The data of an event."""
 
 EVENT_TYPES: dict[str, type[Any]] = {
     kind.type: kind
@@ -340,8 +345,10 @@ class SurfaceReplace:
 
 
 SurfaceOperation: TypeAlias = SurfaceAppend | SurfaceReplace
+"""What an event does to the surface."""
 
 APPEND = SurfaceAppend()
+"""The one `SurfaceAppend`."""
 
 
 @attrs.frozen
