@@ -4,7 +4,7 @@ What a block says of itself decides, and nothing is passed over in silence:
 
 - ``python`` runs, from the top of the page to its bottom; ``toml`` and ``json`` are parsed; ``console`` is typed, and its
   output compared;
-- a block with a title is a file, which is written before what follows on the page is typed;
+- a block with a title, on a page where something is typed further down, is a file, which is written before;
 - a page with the line ``<!-- needs: MODULE -->`` is tested where that module is installed (requirements/loops.txt);
 - everything else (``sh``, ``text``) needs a comment on the line above it that says why it is not tested, such as
   ``<!-- not tested: needs the package index -->``. Commands of `harness` in it are looked at nevertheless.
@@ -45,13 +45,16 @@ class Block:
     reason: str | None = None
     """Why it is not tested."""
 
+    written: bool = False
+    """Is it a file that what is typed further down uses? The title of any other block only says what it is about."""
+
     @property
     def problem(self) -> str | None:
         """What is wrong with the block as a block."""
-        if self.title is None and self.reason is None and self.language not in TESTED:
-            return f"a {self.language} block is not tested: say why, in a comment above it, or give it a title"
-        if self.title is not None and self.reason is not None:
-            return "a file is written, and whatever uses it tests it: it needs no reason not to be tested"
+        if self.written and self.reason is not None:
+            return "the file is written, and whatever uses it tests it: it needs no reason not to be tested"
+        if not self.written and self.reason is None and self.language not in TESTED:
+            return f"a {self.language} block is not tested: say why, in a comment above it"
         return None
 
 
@@ -69,22 +72,23 @@ def parsed(text: str) -> list[Block]:
         number += 1
         if opening is None:
             continue
-        at = f"line {number}"
+        where = f"line {number}"
         if opening["indent"] or opening["fence"] != "```":
-            raise ValueError(f"{at}: blocks begin at the margin, with three backticks")
+            raise ValueError(f"{where}: blocks begin at the margin, with three backticks")
         info = _INFO.fullmatch(opening["info"])
         if info is None:
-            raise ValueError(f'{at}: {opening["info"]!r} is no language, nor a language with title="..."')
+            raise ValueError(f'{where}: {opening["info"]!r} is no language, nor a language with title="..."')
         above = _REASON.fullmatch(lines[number - 2].strip()) if number > 1 else None
         first = number
         while number < len(lines) and lines[number].rstrip() != "```":
             number += 1
         if number == len(lines):
-            raise ValueError(f"{at}: the block has no end")
+            raise ValueError(f"{where}: the block has no end")
         reason = above["reason"] if above is not None else None
         found.append(Block(info["language"], "".join(lines[first:number]), first + 1, info["title"], reason))
         number += 1
-    return found
+    typed = max((place for place, block in enumerate(found) if block.language == "console"), default=-1)
+    return [attrs.evolve(block, written=block.title is not None and place < typed) for place, block in enumerate(found)]
 
 
 @cache
@@ -94,7 +98,7 @@ def blocks(page: Path) -> list[Block]:
 
 def to_check(page: Path, language: str) -> list[Block]:
     """The blocks of a language that are no files, and that are tested."""
-    return [each for each in blocks(page) if each.language == language and each.title is None and each.reason is None]
+    return [each for each in blocks(page) if each.language == language and not each.written and each.reason is None]
 
 
 def needed(page: Path) -> list[str]:

@@ -121,7 +121,7 @@ def test_the_output_on_a_page_is_the_output_of_the_command(page: Path, tmp_path:
     environment = ENVIRONMENT.search(page.read_text(encoding="utf-8"))
     python = fresh(tmp_path / "env", environment["plugins"].split()[1:]) if environment else sys.executable
     for block in blocks(page):
-        if block.title:
+        if block.written and block.title:
             file = folder / block.title
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(block.body, encoding="utf-8")
