@@ -5,12 +5,10 @@ Reads the plugin's own source where descriptions of settings stand there. Runs n
 
 from __future__ import annotations
 
-import ast
 import inspect
 import re
 import types
 from collections.abc import Callable, Iterator
-from itertools import pairwise
 from typing import Any, get_args, get_origin, get_type_hints
 
 import attrs
@@ -18,6 +16,7 @@ from cattrs.errors import StructureHandlerNotFoundError
 
 from harness_core._text import quoted
 from harness_core.host.config import config_converter
+from harness_core.host.descriptions import descriptions
 from harness_core.host.findings import Finding, about
 from harness_core.prompt._entries import TextEntry
 from harness_core.testing._scene import StoppedError, Subject, scene, temporary
@@ -94,7 +93,7 @@ def _settable(kind: Any) -> bool:
 
 
 def _undescribed(subject: Subject, config: type) -> Iterator[Finding]:
-    known = _descriptions(config)
+    known = descriptions(config)
     for field in attrs.fields(config):
         if field.init and not known.get(field.name, "").strip():
             message = f"Nothing says what the setting {quoted(field.name)} of {subject.source.label} is."
@@ -103,37 +102,6 @@ def _undescribed(subject: Subject, config: type) -> Iterator[Finding]:
                 "the docstring of the class."
             )
             yield subject.finding("undescribed-setting", message, remedy, kind="setting", entry=field.name)
-
-
-def _descriptions(config: type) -> dict[str, str]:
-    """What is said of the fields: in their metadata, in the string below each, or in a docstring that names them."""
-    found: dict[str, str] = {}
-    for each in reversed(config.__mro__):
-        if attrs.has(each):
-            prose = each.__doc__ or ""
-            found |= {field.name: prose for field in attrs.fields(each) if _named(field.name, prose)}
-            found |= _strings_below(each)
-    stated = {field.name: str(field.metadata.get("description", "")) for field in attrs.fields(config)}
-    return found | {name: text for name, text in stated.items() if text}
-
-
-def _named(name: str, prose: str) -> bool:
-    """Does a docstring name a field: in backquotes, or at the beginning of a line of its Args or Attributes?"""
-    return re.search(rf"`{re.escape(name)}`|^\s*{re.escape(name)}\s*(\(.*?\))?:", prose, re.MULTILINE) is not None
-
-
-def _strings_below(kind: type) -> dict[str, str]:
-    try:
-        [definition] = ast.parse(inspect.cleandoc(inspect.getsource(kind))).body
-    except (OSError, TypeError, SyntaxError, ValueError):
-        return {}  # without its source, a class has its metadata and its docstring
-    found: dict[str, str] = {}
-    body = definition.body if isinstance(definition, ast.ClassDef) else []
-    for field, below in pairwise(body):
-        text = below.value.value if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant) else None
-        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and isinstance(text, str):
-            found[field.target.id] = text
-    return found
 
 
 # --- sections and contexts --------------------------------------------------------------------------------------------

@@ -7,14 +7,15 @@ nothing: the checks are in `harness_core.testing.contract`. PYTEST_DONT_REWRITE
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
 from typing import Any
 
 import anyio
 
+from harness_core._text import quoted_list
+from harness_core.errors import HarnessError
 from harness_core.host.findings import Finding, Severity
 from harness_core.testing._scene import Between
-from harness_core.testing.contract import CHECKS, Subject, contract_findings, subject_of
+from harness_core.testing.contract import CHECKS, Check, Subject, contract_findings, run_check, subject_of
 
 __all__ = [
     "assert_cache_stable",
@@ -124,23 +125,36 @@ def plugin_contract(
 ) -> Callable[[str], None]:
     """The whole contract of one plugin as a parametrised test: ``test_contract = plugin_contract(Weather)``.
 
-    The test is synchronous and runs a loop of its own, so that it needs no plugin of pytest's.
+    The test is synchronous and runs a loop of its own, so that it needs no plugin of pytest's. By the name under which it
+    is installed, a plugin is held to the checks of its distribution as well (`harness plugin check`).
 
     Args:
         steps: see `assert_cache_stable`.
-        skip: names of checks that do not apply (see `CHECKS`).
+        skip: names of checks that do not apply.
 
     Other arguments as for `assert_undoes_itself`.
+
+    Raises:
+        HarnessError: ``skip`` names something that is no check.
     """
     import pytest
 
-    left_out = set(skip)
-    names = [name for name in CHECKS if name not in left_out]
-    plugins = tuple(beside)
+    checks: dict[str, Check] = dict(CHECKS)
+    if isinstance(plugin, str):
+        from harness_core.testing.distribution import DISTRIBUTION_CHECKS
 
-    @pytest.mark.parametrize("check", names)
+        checks = {**DISTRIBUTION_CHECKS, **checks}
+    left_out, plugins = tuple(skip), tuple(beside)
+    unknown = [name for name in left_out if name not in checks]
+    if unknown:
+        raise HarnessError(
+            f"There is no check called {unknown[0]!r}.", remedy=f"Known: {quoted_list(checks)}.", known=tuple(checks)
+        )
+
+    @pytest.mark.parametrize("check", [name for name in checks if name not in left_out])
     def test(check: str) -> None:
+        __tracebackhide__ = True
         subject = subject_of(plugin, config=config, beside=plugins, steps=steps)
-        raise_on(anyio.run(partial(contract_findings, subject, [check])))
+        raise_on(anyio.run(run_check, checks[check], subject))
 
     return test

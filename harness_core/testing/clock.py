@@ -50,9 +50,12 @@ class FakeClock:
         self.slept.append(seconds)
         due = self._now_ms + max(0, round(seconds * 1000))
         if self._manual and due > self._now_ms:
-            awake = anyio.Event()
-            self._sleepers.append((due, awake))
-            await awake.wait()
+            sleeper = (due, anyio.Event())
+            self._sleepers.append(sleeper)
+            try:
+                await sleeper[1].wait()
+            finally:
+                self._sleepers = [each for each in self._sleepers if each is not sleeper]
             return
         await anyio.lowlevel.checkpoint()
         self._reach(max(due, self._now_ms))
@@ -60,11 +63,10 @@ class FakeClock:
     @property
     def sleepers(self) -> int:
         """How many wait for `advance`."""
-        return len(self._sleepers)
+        return sum(not awake.is_set() for _, awake in self._sleepers)
 
     def _reach(self, now_ms: int) -> None:
         self._now_ms = now_ms
-        due = [each for each in self._sleepers if each[0] <= now_ms]
-        self._sleepers = [each for each in self._sleepers if each[0] > now_ms]
-        for _, awake in sorted(due, key=lambda each: each[0]):
-            awake.set()
+        for due, awake in sorted(self._sleepers, key=lambda each: each[0]):
+            if due <= now_ms:
+                awake.set()

@@ -12,14 +12,17 @@ import anyio
 import pytest
 
 from harness_core import Literal, PluginContext, PluginUse, ToolSchema, hookimpl
-from harness_core.errors import PluginLoadError
+from harness_core.errors import HarnessError, PluginLoadError
 from harness_core.testing import (
+    CHECKS,
     assert_cache_stable,
     assert_deterministic,
     assert_scoped,
     assert_undoes_itself,
+    contract_findings,
     plugin_contract,
 )
+from harness_core.testing.contract import subject_of
 
 pytestmark = pytest.mark.anyio
 
@@ -56,6 +59,20 @@ def test_a_sync_test_runs_an_assertion_in_a_loop_of_its_own() -> None:
 
 
 test_the_contract_of_a_good_plugin = plugin_contract(Weather)
+test_the_contract_of_an_installed_plugin = plugin_contract("workspace", skip=["importing", "hash-seeds", "together"])
+
+
+def test_the_contract_has_a_test_for_each_check_and_those_of_a_distribution_for_a_name() -> None:
+    def checks(test: Any) -> list[str]:
+        [mark] = test.pytestmark
+        return list(mark.args[1])
+
+    assert checks(test_the_contract_of_a_good_plugin) == list(CHECKS)
+    assert {"orders", "metadata", *CHECKS} == {*checks(test_the_contract_of_an_installed_plugin)}
+    with pytest.raises(AssertionError, match=r"^does-not-undo-itself: plugin 'leaves'"):
+        plugin_contract(Leaves)("undoes-itself")
+    with pytest.raises(HarnessError, match="There is no check called 'orders'"):
+        plugin_contract(Weather, skip=["orders"])
 
 
 # --- undoing ----------------------------------------------------------------------------------------------------------
@@ -177,6 +194,49 @@ async def test_another_activation_that_tells_something_else_is_not_deterministic
     assert "installed in two harnesses at the same time of day" in message
     assert "tools: 'count' of plugin 'numbered' changed" in message
     assert "I am number 2." in message
+
+
+class Remembers:
+    """What one activation leaves, in each way that modules and classes offer."""
+
+    names: list[str] = []
+
+    @hookimpl
+    def harness_setup(self, ctx: PluginContext) -> None:
+        self.names.append(ctx.scope.name)
+
+
+async def test_variables_that_grow_with_each_activation_are_named() -> None:
+    [finding] = await contract_findings(subject_of(Remembers), ["no-shared-state"])
+    assert finding.code == "shared-state"
+    assert (finding.details or "").endswith("test_assertions.Remembers.names")
+
+
+async def test_two_activations_at_once_must_not_disturb_each_other() -> None:
+    class Shares:
+        active: set[str] = set()
+
+        @hookimpl
+        def harness_setup(self, ctx: PluginContext) -> Iterator[None]:
+            self.active.add(ctx.scope.name)
+            ctx.prompt.section("shares:here", lambda context: f"{len(self.active)} active", order=7)
+            yield
+            self.active.discard(ctx.scope.name)
+
+    [finding] = await contract_findings(subject_of(Shares), ["no-shared-state"])
+    assert "active in two scopes at once, tells something else than alone" in finding.message
+    assert finding.details == "sections: 'shares:here' of plugin 'shares' changed\n    - 1 active\n    + 2 active"
+
+
+async def test_long_texts_are_cut_and_counted() -> None:
+    class Long:
+        @hookimpl
+        def harness_setup(self, ctx: PluginContext) -> None:
+            ctx.harness.root.prompt.section("long:text", "\n".join(["x" * 500] * 30), order=7)
+
+    lines = (await message_of(assert_undoes_itself, Long)).splitlines()
+    assert lines[2] == f"      + {'x' * 158}..."
+    assert lines[14] == "      ... and 18 more lines"
 
 
 async def test_what_shows_outside_of_the_scope_is_named() -> None:
