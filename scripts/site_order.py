@@ -51,6 +51,7 @@ GROUPS: dict[str, dict[str, list[str]]] = {
         ],
         "Code by code": ["errors/", "findings/"],
     },
+    "examples": {"": ["README", "house-style/", "office-hours/", "unit-converter/", "redact/", "guard/"]},
     "explanation": {"": ["lanes", "assembly", "snapshots", "scopes", "log", "guarantees"]},
 }
 """For a part its groups, each with the names of its pages (and folders) in order; one without a title stands at the top."""
