@@ -52,7 +52,7 @@ class PromptTable:
     identity: bool = _described("Begin with the built-in section that says what the model is.", default=True)
     runtime_context: bool = _described("Append contexts at all.", default=True)
     tool_order: list[str] | None = _described(
-        "Tool names in the wanted order, with <unlisted-tools> where all others go.", default=None
+        "Tool names in the wanted order, with `<unlisted-tools>` where all others go.", default=None
     )
     invariants: bool = _described("Also refuse empty and duplicate names after the waterfall.", default=False)
 

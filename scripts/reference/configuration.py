@@ -16,7 +16,7 @@ INTRODUCTION = """\
 This page is written by `python scripts/write_reference.py`, from the classes that the settings are read into.
 
 [The composition file](composition.md) says how the file is found and read. Unknown keys and wrong types are refused,
-with the line and the path of every bad value; nothing is converted.
+with the line and the path of every bad value; only what comes from the environment is converted to the type of its key.
 
 ## harness.toml
 """

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
 import json
 import re
 import types
@@ -11,6 +9,8 @@ from collections.abc import Iterator
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import attrs
+
+from harness_core.host.descriptions import descriptions
 
 _IDS = re.compile(r"\s*\((?:[A-Z]+-?\d+(?: ff)?(?:, )?)+\)")
 _WORDS = {str: "string", int: "integer", float: "number", bool: "boolean", dict: "table", Any: "any value"}
@@ -36,27 +36,12 @@ def prose(text: str | None) -> str:
 
 def fields(kind: type) -> Iterator[Field]:
     """The fields of an attrs class, in its order."""
-    hints, texts = get_type_hints(kind), _texts(kind)
+    hints, texts = get_type_hints(kind), descriptions(kind)
     for each in attrs.fields(kind):  # type: ignore[misc]
         if each.init:
             held, many = _held(hints[each.name])
             text = prose(texts.get(each.name))
             yield Field(each.name, type_words(hints[each.name]), _default(each.default), text, held, many)
-
-
-def _texts(kind: type) -> dict[str, str]:
-    """The string that follows a field's line in the source, by field; those of base classes included."""
-    found: dict[str, str] = {}
-    for each in reversed(kind.__mro__):
-        if not attrs.has(each):
-            continue
-        [definition] = ast.parse(inspect.cleandoc(inspect.getsource(each))).body
-        assert isinstance(definition, ast.ClassDef)
-        for field, below in zip(definition.body, definition.body[1:], strict=False):
-            documented = isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant)
-            if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and documented:
-                found[field.target.id] = str(below.value.value)  # type: ignore[attr-defined]
-    return found
 
 
 def type_words(hint: Any) -> str:
