@@ -25,7 +25,7 @@ GROUPS: dict[str, dict[str, list[str]]] = {
     "how-to": {
         "Contribute to a prompt": ["sections", "tools", "contexts", "messages", "data"],
         "Work with others": ["listeners", "order", "scopes"],
-        "Make a plugin that lasts": ["new-plugin", "test", "check-a-plugin", "publish", "coming-from"],
+        "Make a plugin that lasts": ["test", "check-a-plugin", "publish", "coming-from"],
         "Put an agent together": [
             "compose",
             "connect-a-model",
@@ -46,6 +46,7 @@ GROUPS: dict[str, dict[str, list[str]]] = {
             "events",
             "model-adapters",
             "api",
+            "compatibility",
             "errors",
             "findings",
         ],
