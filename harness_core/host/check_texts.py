@@ -92,10 +92,15 @@ def _invisible(text: Text, who: str, facts: dict[str, Any]) -> Iterator[Finding]
         names = quoted_list(f"U+{ord(ch):04X} {unicodedata.name(ch, '')}".strip() for ch in found)
         yield Finding(
             code="zero-width",
-            message=f"{who} holds characters that nobody can see: {names}.".capitalize(),
+            message=f"{_begun(who)} holds characters that nobody can see: {names}.",
             remedy="Remove them; braces need no such escape: put data into Literal(...).",
             **facts,
         )
+
+
+def _begun(words: str) -> str:
+    """The words as the beginning of a sentence; names in them stay as they are."""
+    return words[:1].upper() + words[1:]
 
 
 def _hidden_tools(text: Text, hidden: set[str], who: str, facts: dict[str, Any]) -> Iterator[Finding]:
@@ -104,7 +109,7 @@ def _hidden_tools(text: Text, hidden: set[str], who: str, facts: dict[str, Any])
     if named:
         yield Finding(
             code="hidden-tool-named",
-            message=f"{who} names {quoted_list(named)}, which the model cannot see in this scope.".capitalize(),
+            message=f"{_begun(who)} names {quoted_list(named)}, which the model cannot see in this scope.",
             remedy="Bind the section to its tools: section(..., tools=[...]).",
             **facts,
         )
