@@ -187,29 +187,34 @@ async def repeatable(subject: Subject) -> list[Finding]:
             activation = await here.install()
             first = await here.told()
             await activation.aclose()
-            kept = module_state(_package(activation.plugin))
-            again = await here.install()
-            second = await here.told()
-            await again.aclose()
-            moved = [name for name, text in module_state(_package(activation.plugin)).items() if kept.get(name) != text]
-            one, two = here.harness.scope("one"), here.harness.scope("two")
-            await here.install(one)
-            await here.install(two)
-            together = [await here.told(one), await here.told(two)]
-    found: list[Finding] = []
+            package = _package(activation.plugin)
+            kept = module_state(package)
+            try:
+                again = await here.install()
+                second = await here.told()
+                await again.aclose()
+                moved = [name for name, text in module_state(package).items() if kept.get(name) != text]
+                one, two = here.harness.scope("one"), here.harness.scope("two")
+                await here.install(one)
+                await here.install(two)
+                together = [await here.told(one), await here.told(two)]
+            except StoppedError as stopped:
+                return [_shared(subject, "installed a second time, does not come up", [stopped.finding.message])]
+    found = [
+        ("installed a second time, tells something else than the first time", difference(first, second)),
+        (
+            "active in two scopes at once, tells something else than alone",
+            [text for other in together for text in difference(first, other)],
+        ),
+        ("installed a second time, changes variables of its modules or classes", moved),
+    ]
+    return [_shared(subject, what, texts) for what, texts in found if texts]
+
+
+def _shared(subject: Subject, what: str, texts: Iterable[str]) -> Finding:
     remedy = "Keep what an activation knows on the instance, or in harness_setup; modules and classes hold constants."
-    texts = difference(first, second)
-    if texts:
-        message = f"{subject.source.label}, installed a second time, tells something else than the first time."
-        found.append(subject.finding("shared-state", message, remedy, details="\n".join(texts)))
-    texts = [text for other in together for text in difference(first, other)]
-    if texts:
-        message = f"{subject.source.label}, active in two scopes at once, tells something else than alone."
-        found.append(subject.finding("shared-state", message, remedy, details="\n".join(dict.fromkeys(texts))))
-    if moved:
-        message = f"A second activation of {subject.source.label} changed variables of its modules or classes."
-        found.append(subject.finding("shared-state", message, remedy, details="\n".join(moved)))
-    return found
+    details = "\n".join(dict.fromkeys(texts))
+    return subject.finding("shared-state", f"{subject.source.label}, {what}.", remedy, details=details)
 
 
 def _package(plugin: Any) -> str:

@@ -228,6 +228,13 @@ async def test_two_activations_at_once_must_not_disturb_each_other() -> None:
     assert finding.details == "sections: 'shares:here' of plugin 'shares' changed\n    - 1 active\n    + 2 active"
 
 
+async def test_an_activation_that_keeps_the_next_from_coming_up_is_shared_state() -> None:
+    [finding] = await contract_findings(subject_of(Leaves), ["no-shared-state"])
+    assert finding.code == "shared-state"
+    assert "installed a second time, does not come up" in finding.message
+    assert "'leaves:how' is already registered" in (finding.details or "")
+
+
 async def test_long_texts_are_cut_and_counted() -> None:
     class Long:
         @hookimpl
