@@ -12,7 +12,9 @@ __all__ = ["app"]
 
 COMMANDS = {
     "cache": "harness_core.cli.cache:cache",
+    "chat": "harness_core.cli.chat:chat",
     "check": "harness_core.cli.check:check",
+    "config": "harness_core.cli.config:config",
     "diff": "harness_core.cli.lock:diff",
     "lock": "harness_core.cli.lock:lock",
     "explain": "harness_core.cli.explain:explain",
@@ -24,6 +26,7 @@ COMMANDS = {
     "plugins": "harness_core.cli.plugins:plugins",
     "prompt": "harness_core.cli.prompt:prompt",
     "run": "harness_core.cli.run:run",
+    "schema": "harness_core.cli.schema:schema",
     "trace": "harness_core.cli.trace:trace",
 }
 """Name to ``module:function``; the module is imported when the command is asked for."""

@@ -21,9 +21,10 @@ import click
 from harness_core.errors import CompositionError, HarnessError
 from harness_core.host import Harness
 from harness_core.host.composition import Composition
-from harness_core.host.reading import FILE_NAME, PLUGINS_VARIABLE, find_composition, read_composition, selected
+from harness_core.host.documents import Documents, collect
+from harness_core.host.reading import FILE_NAME, PLUGINS_VARIABLE, find_composition, selected, structured
 
-__all__ = ["Chosen", "common_options", "emit_json", "fail"]
+__all__ = ["Chosen", "chosen_of", "common_options", "emit_json", "fail", "write_json"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -39,6 +40,16 @@ class Chosen:
     folder: Path
     file: Path | None
     as_json: bool
+    documents: Documents | None = None
+    switched: tuple[str, ...] = ()
+
+    def again(self) -> Chosen:
+        """The same choice with the composition as its files are now.
+
+        Raises:
+            CompositionError: they cannot be used any more.
+        """
+        return chosen_of(self.file, self.switched, self.as_json)
 
     def harness(self, **options: Any) -> Harness:
         return Harness.from_composition(self.composition, self.folder, **options)
@@ -62,7 +73,7 @@ def common_options(function: F) -> F:
     def command(file: Path | None, switched: tuple[str, ...], as_json: bool, debug: bool, **rest: Any) -> Any:
         _show_warnings(debug)
         try:
-            return function(_chosen(file, switched, as_json), **rest)
+            return function(chosen_of(file, switched, as_json), **rest)
         except HarnessError as error:
             if debug:
                 traceback.print_exception(error)
@@ -85,20 +96,44 @@ def _show_warnings(debug: bool) -> None:
     logging.getLogger("harness").handlers[:] = [handler]
 
 
-def _chosen(file: Path | None, switched: tuple[str, ...], as_json: bool) -> Chosen:
+def chosen_of(file: Path | None, switched: tuple[str, ...], as_json: bool) -> Chosen:
+    """What the common options choose.
+
+    Raises:
+        CompositionError: the composition cannot be used.
+    """
     here = Path.cwd()
     found = file if file is not None else find_composition(here)
     if file is not None and not file.is_file():
-        raise CompositionError(f"There is no composition file {file}.", file=str(file))
-    composition = read_composition(found) if found is not None else Composition()
+        raise CompositionError(
+            f"There is no composition file {file}.", remedy="Correct the path after --composition.", file=str(file)
+        )
+    documents = collect(found) if found is not None else None
+    composition = structured(documents) if documents is not None else Composition()
     composition = selected(composition, os.environ.get(PLUGINS_VARIABLE), switched)
     # Sessions belong to the folder that the command works in, wherever the composition comes from.
-    return Chosen(composition=composition, folder=here, file=found, as_json=as_json)
+    return Chosen(
+        composition=composition, folder=here, file=found, as_json=as_json, documents=documents, switched=switched
+    )
 
 
 def emit_json(value: Any) -> None:
     """One JSON document on standard output."""
     click.echo(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def write_json(path: Path, value: Any) -> None:
+    """One JSON document in a file.
+
+    Raises:
+        CompositionError: it cannot be written.
+    """
+    try:
+        path.write_text(json.dumps(value, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise CompositionError(
+            f"{path} cannot be written: {error.strerror}.", remedy="Name another file.", file=str(path)
+        ) from None
 
 
 def fail(error: HarnessError, as_json: bool) -> NoReturn:

@@ -19,7 +19,7 @@ from harness_core.errors import CompositionError
 from harness_core.host.discovery import PluginSource, discover
 from harness_core.host.references import is_reference
 
-__all__ = ["PRESET_GROUP", "Document", "Documents", "Place", "collect"]
+__all__ = ["PRESET_GROUP", "Document", "Documents", "Place", "collect", "leaves"]
 
 PRESET_GROUP = "harness.presets"
 """Entry points that name a preset: a mapping, or the path of a TOML file."""
@@ -82,7 +82,7 @@ class Documents:
 
     def values(self) -> Iterator[tuple[str, Any, Place]]:
         """Each effective value with its path and its place."""
-        for path, value in _leaves(self.merged(), ""):
+        for path, value in leaves(self.merged(), ""):
             yield path, value, self.place(path)
 
 
@@ -229,10 +229,11 @@ def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     return result
 
 
-def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Each value in nested tables, with its path; a reference to the environment, a list and an empty table are values."""
     if isinstance(value, Mapping) and value and not is_reference(value):
         for key, each in value.items():
-            yield from _leaves(each, f"{path}.{key}" if path else key)
+            yield from leaves(each, f"{path}.{key}" if path else key)
     else:
         yield path, value
 
