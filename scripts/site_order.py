@@ -24,17 +24,18 @@ GROUPS: dict[str, dict[str, list[str]]] = {
     "tutorial": {"": ["first-plugin", "compose-an-agent"]},
     "how-to": {
         "Contribute to a prompt": ["sections", "tools", "contexts", "messages", "data"],
-        "Work with others": ["listeners", "order", "scopes"],
+        "Work with others": ["listeners", "order", "scopes", "services", "observe"],
         "Make a plugin that lasts": ["test", "check-a-plugin", "publish", "coming-from"],
         "Put an agent together": [
             "compose",
+            "agents",
             "connect-a-model",
             "workspace",
             "secrets",
             "retry-failed-requests",
             "upgrade",
         ],
-        "Look into it": ["find-out-why", "keep-the-cache-warm"],
+        "Look into it": ["find-out-why", "missing", "keep-the-cache-warm"],
         "Keep your own loop": ["own-loop", "own-loop-pydantic-ai", "own-loop-openai-agents", "own-loop-langchain"],
     },
     "reference": {
@@ -49,6 +50,7 @@ GROUPS: dict[str, dict[str, list[str]]] = {
             "compatibility",
             "errors",
             "findings",
+            "words",
         ],
         "Code by code": ["errors/", "findings/"],
     },
