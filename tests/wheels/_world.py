@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import textwrap
 from contextlib import chdir
 from pathlib import Path
@@ -115,11 +113,16 @@ class World:
             return source / hatchling.build.build_wheel(os.fspath(source))
 
     def install(self, version: str, code: str = GOOD, **options: str) -> None:
-        self.venv.install(self.wheel(version, code, **options))
+        wheel = self.wheel(version, code, **options)
+        self._pip("install", "--no-index", "--no-deps", "--no-compile", "--disable-pip-version-check", str(wheel))
 
-    def uninstall(self, *names: str) -> None:
-        pip = [sys.executable, "-m", "pip", "--python", str(self.venv.python), "uninstall", "--yes", "--quiet"]
-        subprocess.run([*pip, *names], check=True, capture_output=True, timeout=120)
+    def uninstall(self, name: str) -> None:
+        self._pip("uninstall", "--yes", name)
+
+    def _pip(self, *arguments: str) -> None:
+        # The environment sees this one's pip: in half the time of one pip that starts another in there.
+        done = self.venv.run("-m", "pip", *arguments)
+        assert done.returncode == 0, done.stderr
 
     def metadata(self, file: str = "METADATA") -> Path:
         """A file of the metadata that pip left of the installed plugin."""
