@@ -1,7 +1,8 @@
 """What pages show of the command line is what one gets: their console blocks are typed, and the output is compared.
 
 A block with a title is a file, and is written first. In expected output, ``...`` alone on a line stands for any lines,
-within a line for any characters. ``harness``, ``pip``, ``pytest`` and ``python`` can be typed. A page says with a comment
+within a line for any characters. ``harness``, ``pip``, ``pytest`` and ``python`` can be typed, also as
+``echo "..." | harness chat``. A page says with a comment
 such as ``<!-- environment: core workspace -->`` that it is about a fresh environment with the core and these plugins;
 otherwise everything is installed.
 """
@@ -54,7 +55,9 @@ def pattern(shown: str) -> re.Pattern[str]:
 
 def run(command: str, folder: Path, python: str = sys.executable) -> str:
     """What a command writes, to wherever, without blank lines at its end."""
-    words = shlex.split(command)
+    words, said = shlex.split(command), ""
+    if words[0] == "echo" and words[2:3] == ["|"]:
+        words, said = words[3:], f"{words[1]}\n"
     assert words[0] in MODULES, f"{words[0]!r} cannot be typed here, only {', '.join(MODULES)}; use a sh block"
     module = MODULES[words[0]]
     kept = {
@@ -66,6 +69,7 @@ def run(command: str, folder: Path, python: str = sys.executable) -> str:
         [python, *(("-m", module) if module else ()), *words[1:]],
         cwd=folder,
         env={**kept, **OFFLINE, **PLAIN},
+        input=said,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
