@@ -34,6 +34,7 @@ GROUPS: dict[str, dict[str, list[str]]] = {
             "secrets",
             "retry-failed-requests",
             "upgrade",
+            "change-while-running",
         ],
         "Look into it": ["find-out-why", "missing", "keep-the-cache-warm"],
         "Keep your own loop": ["own-loop", "own-loop-pydantic-ai", "own-loop-openai-agents", "own-loop-langchain"],

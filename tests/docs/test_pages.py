@@ -108,6 +108,13 @@ def check_configurations(composition: Composition, where: str) -> None:
         assert not problems, f"{where}: plugin {name!r}: {problems}"
 
 
+def test_a_setting_that_a_plugin_does_not_take_is_found(tmp_path: Path) -> None:
+    file = tmp_path / "harness.toml"
+    file.write_text('[plugins.retry.config]\nattemps = 5\njitter = { "$env" = "JITTER" }\n', encoding="utf-8")
+    with pytest.raises(AssertionError, match="did you mean 'attempts'"):
+        check_configurations(read_composition(file), "here")
+
+
 def _said(config: Any) -> Any:
     """The settings whose values stand in the file itself; others stand in the environment."""
     if not isinstance(config, dict):
