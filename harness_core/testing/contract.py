@@ -107,17 +107,15 @@ async def scoped(subject: Subject) -> list[Finding]:
             wanted = await everywhere.told()
         async with scene(subject, folder) as here:
             inside, beside = here.harness.scope("inside"), here.harness.scope("beside")
-            root_before, beside_before = await here.told(), await here.told(beside)
+            before = await here.told(beside)  # which sees all that the global scope has
             await here.install(inside)
-            leaks = difference(root_before, await here.told(), words=_SEEN)
-            leaks += difference(beside_before, await here.told(beside), words=_SEEN)
+            leaks = difference(before, await here.told(beside), words=_SEEN)
             lacks = difference(wanted, await here.told(inside))
     found: list[Finding] = []
     if leaks:
         message = f"{subject.source.label} was installed in one scope alone, and shows outside of it."
         remedy = "Register through ctx (ctx.prompt, ctx.tools, ...), which stays in the plugin's scope."
-        details = "\n".join(dict.fromkeys(leaks))
-        found.append(subject.finding("not-scoped", message, remedy, details=details))
+        found.append(subject.finding("not-scoped", message, remedy, details="\n".join(leaks)))
     if lacks:
         message = (
             f"{subject.source.label}, installed in one scope, tells an agent there something else than everywhere."

@@ -9,10 +9,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import pytest
 
 from harness_core import Literal, PluginContext, PluginUse, ToolSchema, hookimpl
 from harness_core.errors import HarnessError, PluginLoadError
+from harness_core.host.findings import Finding
 from harness_core.testing import (
     CHECKS,
     assert_cache_stable,
@@ -22,6 +24,7 @@ from harness_core.testing import (
     contract_findings,
     plugin_contract,
 )
+from harness_core.testing.assertions import raise_on
 from harness_core.testing.contract import subject_of
 
 pytestmark = pytest.mark.anyio
@@ -119,6 +122,15 @@ async def test_threads_and_variables_of_the_process_are_named_without_their_valu
     assert "secret-value" not in message
 
 
+async def test_the_threads_of_the_event_loop_are_nobody_s() -> None:
+    class Waits:
+        @hookimpl
+        async def harness_setup(self, ctx: PluginContext) -> None:
+            await anyio.to_thread.run_sync(threading.get_ident)
+
+    await assert_undoes_itself(Waits)
+
+
 class FailsOnTheWayOut:
     @hookimpl
     def harness_setup(self, ctx: PluginContext) -> Iterator[None]:
@@ -194,6 +206,25 @@ async def test_another_activation_that_tells_something_else_is_not_deterministic
     assert "installed in two harnesses at the same time of day" in message
     assert "tools: 'count' of plugin 'numbered' changed" in message
     assert "I am number 2." in message
+
+
+async def test_what_shows_in_a_scope_of_somebody_else_is_named() -> None:
+    class Meddles:
+        @hookimpl
+        def harness_setup(self, ctx: PluginContext) -> None:
+            ctx.harness.scope("beside").tools.register(ToolSchema("meddle", "Meddle."), lambda call: "")
+
+    message = await message_of(assert_scoped, Meddles)
+    assert "tools: 'meddle' of plugin None" not in message
+    assert "tools: 'meddle' is seen here too" in message
+
+
+def test_a_note_fails_nothing() -> None:
+    note = Finding(code="slow-import", message="Slow.", remedy="Hurry.")
+    raise_on([note])
+    with pytest.raises(AssertionError) as caught:
+        raise_on([note, Finding(code="import-effect", message="Prints.", remedy="Be quiet.", details="one\ntwo")])
+    assert str(caught.value) == "import-effect: Prints.\n  one\n  two\n  Be quiet."
 
 
 class Remembers:

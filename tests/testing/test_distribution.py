@@ -20,6 +20,7 @@ from harness_core.testing._declared import orders
 from harness_core.testing._scene import Subject
 from harness_core.testing.contract import CHECKS, run_check
 from harness_core.testing.distribution import DISTRIBUTION_CHECKS, installed_plugins
+from tests.testing.conftest import COMPLETE
 
 GOOD = '''
     """The weather."""
@@ -233,7 +234,7 @@ SETTINGS = '''
         ('city: list[Station] = field(factory=list)\n        "Where."', ["untyped-setting"]),
         ('city: Callable[[], str] | None = None\n        "Where."', ["untyped-setting"]),
         ('city = field(default=None)\n        "Where."', ["untyped-setting", "undescribed-setting"]),
-        ('city: str = field(default="", init=False)', []),
+        ('city = field(default="", init=False)', []),
     ],
 )
 def test_each_setting_has_a_type_and_a_description(distribution: Written, field: str, codes: list[str]) -> None:
@@ -393,8 +394,16 @@ def test_a_clash_with_another_installed_plugin_is_found_whoever_fails_of_it(dist
 
 
 def test_what_harness_check_says_of_the_plugin_is_said_here(distribution: Written) -> None:
-    distribution(NAMED.format(kind="section", name="weather:now", order=5).replace("Sunny.", "Sunny in {{city}}."))
+    unknown = NAMED.format(kind="section", name="weather:now", order=5).replace("Sunny.", "Sunny in {{city}}.")
+    distribution(unknown)
     assert [finding.code for finding in found_by("together")] == ["unknown-variable"]
+
+
+def test_what_harness_check_says_of_another_plugin_is_not(distribution: Written) -> None:
+    distribution(CLASHING)
+    other = NAMED.format(kind="section", name="other:now", order=5).replace("Sunny.", "Sunny in {{city}}.")
+    distribution(other, name="other-plugin", plugins="zebra = other_plugin:Weather")
+    assert found_by("together") == []
 
 
 @pytest.mark.parametrize(
@@ -404,6 +413,10 @@ def test_what_harness_check_says_of_the_plugin_is_said_here(distribution: Writte
         ({"metadata": "Keywords: pluggy-harness\nRequires-Python: >=3.11\n"}, "no lowest version of pluggy-harness"),
         (
             {"metadata": "Keywords: pluggy-harness\nRequires-Python: >=3.11\nRequires-Dist: pluggy_harness<2\n"},
+            "no lowest version of pluggy-harness",
+        ),
+        (
+            {"metadata": COMPLETE.replace(">=0.1", '>=0.1; extra == "agents"')},
             "no lowest version of pluggy-harness",
         ),
         ({"metadata": "Keywords: a,pluggy-harness\nRequires-Dist: pluggy-harness~=0.1\n"}, "which Pythons"),
