@@ -80,6 +80,18 @@ def on_nav(nav: Any, config: Any, files: Any) -> Any:
     return nav
 
 
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
+    """Called by mkdocs for each page: the one about decisions ends with a list of them, by number."""
+    if page.file.src_uri != "decisions/index.md":
+        return markdown
+    decisions = sorted(
+        (file.src_uri.removeprefix("decisions/"), file.content_string.partition("\n")[0].removeprefix("# "))
+        for file in files.documentation_pages()
+        if file.src_uri.startswith("decisions/") and file is not page.file
+    )
+    return "\n".join([markdown, *(f"- {name[:4]} [{title}]({name})" for name, title in decisions), ""])
+
+
 def _grouped(part: Any, groups: dict[str, list[str]]) -> list[Any]:
     left = {_name(child): child for child in part.children}
     found: list[Any] = []
