@@ -12,6 +12,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -24,7 +25,7 @@ from harness_core.host.composition import Composition
 from harness_core.host.documents import Documents, collect
 from harness_core.host.reading import FILE_NAME, PLUGINS_VARIABLE, find_composition, selected, structured
 
-__all__ = ["Chosen", "chosen_of", "common_options", "emit_json", "fail", "write_json"]
+__all__ = ["Chosen", "common_options", "emit_json", "fail", "write_json"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -32,24 +33,44 @@ FAILED = 1
 """Exit status of findings and failed turns."""
 
 
-@attrs.frozen(kw_only=True)
+@attrs.define(kw_only=True, slots=False)
 class Chosen:
-    """The composition that a command works with."""
+    """What the common options choose: the composition is read when it is first asked for."""
 
-    composition: Composition
     folder: Path
     file: Path | None
     as_json: bool
-    documents: Documents | None = None
     switched: tuple[str, ...] = ()
 
-    def again(self) -> Chosen:
-        """The same choice with the composition as its files are now.
+    @cached_property
+    def documents(self) -> Documents | None:
+        """The files and presets that the composition is made of; None where there is no composition.
 
         Raises:
-            CompositionError: they cannot be used any more.
+            CompositionError: they cannot be used.
         """
-        return chosen_of(self.file, self.switched, self.as_json)
+        if self.file is not None and not self.file.is_file():
+            raise CompositionError(
+                f"There is no composition file {self.file}.",
+                remedy="Correct the path after --composition.",
+                file=str(self.file),
+            )
+        found = self.file if self.file is not None else find_composition(self.folder)
+        return collect(found) if found is not None else None
+
+    @cached_property
+    def composition(self) -> Composition:
+        """The composition, with what is switched on and off from outside.
+
+        Raises:
+            CompositionError: it cannot be used.
+        """
+        read = structured(self.documents) if self.documents is not None else Composition()
+        return selected(read, os.environ.get(PLUGINS_VARIABLE), self.switched)
+
+    def again(self) -> Chosen:
+        """The same choice, with the files as they are now."""
+        return attrs.evolve(self)
 
     def harness(self, **options: Any) -> Harness:
         return Harness.from_composition(self.composition, self.folder, **options)
@@ -72,8 +93,12 @@ def common_options(function: F) -> F:
     @functools.wraps(function)
     def command(file: Path | None, switched: tuple[str, ...], as_json: bool, debug: bool, **rest: Any) -> Any:
         _show_warnings(debug)
+        if any(each in ("", "no:") for each in switched):
+            raise click.UsageError("-p takes the name of a plugin, or no: and a name.")
         try:
-            return function(chosen_of(file, switched, as_json), **rest)
+            # Sessions belong to the folder that the command works in, wherever the composition comes from.
+            chosen = Chosen(folder=Path.cwd(), file=file, as_json=as_json, switched=switched)
+            return function(chosen, **rest)
         except HarnessError as error:
             if debug:
                 traceback.print_exception(error)
@@ -94,27 +119,6 @@ def _show_warnings(debug: bool) -> None:
     if not debug:
         handler.setFormatter(_Plain())
     logging.getLogger("harness").handlers[:] = [handler]
-
-
-def chosen_of(file: Path | None, switched: tuple[str, ...], as_json: bool) -> Chosen:
-    """What the common options choose.
-
-    Raises:
-        CompositionError: the composition cannot be used.
-    """
-    here = Path.cwd()
-    found = file if file is not None else find_composition(here)
-    if file is not None and not file.is_file():
-        raise CompositionError(
-            f"There is no composition file {file}.", remedy="Correct the path after --composition.", file=str(file)
-        )
-    documents = collect(found) if found is not None else None
-    composition = structured(documents) if documents is not None else Composition()
-    composition = selected(composition, os.environ.get(PLUGINS_VARIABLE), switched)
-    # Sessions belong to the folder that the command works in, wherever the composition comes from.
-    return Chosen(
-        composition=composition, folder=here, file=found, as_json=as_json, documents=documents, switched=switched
-    )
 
 
 def emit_json(value: Any) -> None:

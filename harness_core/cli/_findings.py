@@ -25,7 +25,8 @@ def show_findings(findings: Sequence[Finding]) -> None:
             f"[{style}]{finding.severity.value}[/] [bold]{finding.code}[/]{escape(scope)}: {escape(finding.message)}"
         )
         if finding.file:
-            console.print(f"    [dim]{escape(finding.file)}:{finding.line}[/]")
+            line = f":{finding.line}" if finding.line is not None else ""
+            console.print(f"    [dim]{escape(finding.file)}{line}[/]")
         for line in (finding.details or "").splitlines():
             console.print(f"      {escape(line)}")
         console.print(f"    {escape(finding.remedy)}")

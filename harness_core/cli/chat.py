@@ -11,7 +11,6 @@ from typing import Any
 
 import anyio
 import anyio.to_thread
-import attrs
 import click
 
 from harness_core.cli._common import FAILED, Chosen, common_options
@@ -37,7 +36,7 @@ def chat(chosen: Chosen, reloads: bool, **options: Any) -> None:
     turn's outcome is one line.
     """
     conversation = Conversation(**options)
-    chosen = attrs.evolve(chosen, composition=conversation.placed(chosen.composition))
+    chosen.composition = conversation.placed(chosen.composition)
     sys.exit(0 if anyio.run(_chat, chosen, conversation, reloads) else FAILED)
 
 

@@ -12,7 +12,8 @@ import click
 from harness_core.cli._common import Chosen, common_options, emit_json
 from harness_core.cli._findings import exit_status, show_findings
 from harness_core.cli._sarif import as_sarif
-from harness_core.host.check import check as find
+from harness_core.errors import CompositionError
+from harness_core.host.check_composition import check_composition, composition_findings
 from harness_core.host.findings import Finding
 
 __all__ = ["check"]
@@ -41,8 +42,8 @@ def check(chosen: Chosen, scope_names: tuple[str, ...], strict: bool, sarif: Pat
 
 
 async def _find(chosen: Chosen, scope_names: tuple[str, ...]) -> list[Finding]:
-    # A plugin that fails is a finding like others here, whatever the composition says of it.
-    async with chosen.harness(on_error="skip") as harness:
-        names = scope_names or chosen.composition.scope_names()
-        scopes = [harness.root, *(harness.known_scope(name) for name in names)]
-        return await find(harness, scopes)
+    try:
+        composition = chosen.composition
+    except CompositionError as error:
+        return composition_findings(error)
+    return await check_composition(composition, chosen.folder, chosen.documents, scopes=scope_names)

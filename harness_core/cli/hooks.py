@@ -15,7 +15,6 @@ from harness_core.cli._common import Chosen, common_options, emit_json
 from harness_core.cli._show import console, listener_text, place_text, plain_table
 from harness_core.hooks.specs import OBSERVERS, WATERFALLS
 from harness_core.host.composition import PluginTable
-from harness_core.host.reading import read_composition
 from harness_core.inspect import HookOrder, OrderComparison, compare_orders, hook_order, hook_orders
 
 __all__ = ["hooks"]
@@ -63,11 +62,13 @@ async def _orders(chosen: Chosen, hook: str | None, scope_name: str | None) -> l
 
 def _other(chosen: Chosen, without: str | None, against: Path | None) -> Chosen:
     if against is not None:
-        return attrs.evolve(chosen, composition=read_composition(against), file=against)
+        return attrs.evolve(chosen, file=against)
     assert without is not None
     table = chosen.composition.plugins.get(without, PluginTable())
     plugins = {**chosen.composition.plugins, without: attrs.evolve(table, enabled=False)}
-    return attrs.evolve(chosen, composition=attrs.evolve(chosen.composition, plugins=plugins))
+    other = chosen.again()
+    other.composition = attrs.evolve(chosen.composition, plugins=plugins)
+    return other
 
 
 def _compared(left: list[HookOrder], right: list[HookOrder]) -> list[OrderComparison]:

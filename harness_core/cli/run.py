@@ -6,7 +6,6 @@ import sys
 from typing import Any
 
 import anyio
-import attrs
 import click
 
 from harness_core.cli._common import FAILED, Chosen, common_options, emit_json
@@ -28,7 +27,7 @@ def run(chosen: Chosen, prompt: str, **options: Any) -> None:
     uses the tools. Ctrl-C ends the turn as aborted; the session's log stays whole.
     """
     conversation = Conversation(**options)
-    chosen = attrs.evolve(chosen, composition=conversation.placed(chosen.composition))
+    chosen.composition = conversation.placed(chosen.composition)
     sys.exit(0 if anyio.run(_run, chosen, conversation, prompt) else FAILED)
 
 

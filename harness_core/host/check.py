@@ -13,14 +13,17 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from harness_core._text import quoted, quoted_list
-from harness_core.errors import HarnessError
+from harness_core.errors import CompositionError, HarnessError, SectionOrderError
 from harness_core.host.check_texts import text_findings
-from harness_core.host.findings import CODES, Finding, Severity, about
+from harness_core.host.findings import CODES, Finding, Severity, about, by_severity
+from harness_core.host.loading import PluginFailure
 from harness_core.host.scope import Scope
-from harness_core.prompt import PromptAssembly, render_context_snapshot, render_prompt
+from harness_core.prompt import PERSONA_SECTION, PromptAssembly, render_context_snapshot, render_prompt
 from harness_core.prompt._entries import TextEntry
+from harness_core.prompt._placement import override_of
 
 if TYPE_CHECKING:
+    from harness_core.host.activation import Activation
     from harness_core.host.harness import Harness
 
 __all__ = ["Seen", "check", "check_scope"]
@@ -38,29 +41,39 @@ class Seen:
     @property
     def texts(self) -> list[TextEntry]:
         """The effective sections and contexts, in their final order."""
-        view = self.harness.prompt.view(self.scope)
+        try:
+            view = self.harness.prompt.view(self.scope)
+        except SectionOrderError:
+            return []  # found by assembling
         return [*view.sections.entries, *view.contexts.entries]
 
 
 async def check(harness: Harness, scopes: Iterable[Scope]) -> list[Finding]:
     """All findings, for each scope; the worst first."""
-    findings = [
-        Finding(
-            code="plugin-failed",
-            message=f"{failure.name} is left out: {failure.error}",
-            remedy="Correct what the message says, or disable the plugin.",
-            plugin=failure.name,
-            distribution=failure.distribution,
-            version=failure.version,
-        )
-        for failure in harness.failures
-    ]
+    findings = [_left_out(failure) for failure in harness.failures]
     for scope in scopes:
         findings += await check_scope(harness, scope)
     findings += await _undoing(harness)
-    ranks = list(Severity)
-    unique = dict.fromkeys(findings)
-    return sorted(unique, key=lambda finding: (ranks.index(finding.severity), list(CODES).index(finding.code)))
+    return by_severity(findings)
+
+
+def _left_out(failure: PluginFailure) -> Finding:
+    if isinstance(failure.error, CompositionError):  # an agent's own part, rather than a plugin
+        return Finding(
+            code="composition",
+            message=failure.error.message,
+            remedy=failure.error.remedy,
+            kind="composition",
+            entry=failure.error.entry,
+        )
+    return Finding(
+        code="plugin-failed",
+        message=f"{failure.name} is left out: {failure.error}",
+        remedy="Correct what the message says, or disable the plugin.",
+        plugin=failure.name,
+        distribution=failure.distribution,
+        version=failure.version,
+    )
 
 
 async def check_scope(harness: Harness, scope: Scope) -> list[Finding]:
@@ -130,8 +143,12 @@ def ties(seen: Seen) -> Iterator[Finding]:
 def shadows(seen: Seen) -> Iterator[Finding]:
     """Entries that a nearer scope's entry displaces."""
     effective = {id(entry) for entry in seen.texts}
+    overrides = seen.harness.prompt.overrides_for(seen.scope)
     for entry in seen.harness.prompt.entries(seen.scope):
-        if isinstance(entry, TextEntry) and id(entry) not in effective:
+        if not isinstance(entry, TextEntry) or id(entry) in effective:
+            continue
+        # The persona is there to be replaced for an agent; what the composition leaves out is not shadowed.
+        if entry.name != PERSONA_SECTION and not override_of(entry, overrides).exclude:
             yield Finding(
                 code="shadowed",
                 message=f"The {entry.kind} {quoted(entry.name)} of {entry.origin}, layer {quoted(entry.layer)}, is not seen.",
@@ -209,24 +226,11 @@ def tools(seen: Seen) -> Iterator[Finding]:
 async def _undoing(harness: Harness) -> list[Finding]:
     """Install each active plugin by itself, take it out, and compare with before (EFF, UC-22)."""
     found: list[Finding] = []
+    # An order of tools names what one plugin alone does not bring.
+    settings = attrs.evolve(harness.prompt.settings, tool_order=None)
     for activation in harness.activations:
-        settings = attrs.evolve(
-            harness.prompt.settings, tool_order=None
-        )  # it names what one plugin alone does not bring
-        scratch = type(harness)(settings, autoload=False, agents=harness.agents.settings)
-        async with scratch:
-            before = await scratch.assemble()
-            owners = scratch.root.effects.labels()
-            try:
-                alone = await scratch.install(activation.source, config=activation.config or None)
-                await alone.aclose()
-                after = await scratch.assemble()
-            except Exception as error:
-                problem: str | None = f"{type(error).__name__}: {error}"
-            else:
-                left = [label for label in scratch.root.effects.labels() if label not in owners]
-                same = after == before and not left
-                problem = None if same else f"it left behind: {quoted_list(left, none='a changed prompt')}"
+        async with type(harness)(settings, autoload=False, agents=harness.agents.settings) as scratch:
+            problem = await _left_behind(scratch, activation)
         if problem is not None:
             found.append(
                 Finding(
@@ -237,6 +241,28 @@ async def _undoing(harness: Harness) -> list[Finding]:
                 )
             )
     return found
+
+
+async def _left_behind(scratch: Harness, activation: Activation) -> str | None:
+    """What a plugin leaves in a harness that is otherwise empty; None where that is nothing."""
+    scope = scratch.root if activation.scope.is_root else scratch.scope(activation.scope.name)
+    before = await scratch.assemble(scope)
+    owners = _labels(scratch, scope)
+    try:
+        alone = await scratch.install(activation.source, config=activation.config or None, scope=scope)
+    except Exception:
+        return None  # it may need others, which is no matter of undoing; nothing is left of it
+    try:
+        await alone.aclose()
+        after = await scratch.assemble(scope)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    left = [label for label in _labels(scratch, scope) if label not in owners]
+    return None if after == before and not left else f"it left behind: {quoted_list(left, none='a changed prompt')}"
+
+
+def _labels(scratch: Harness, scope: Scope) -> list[str]:
+    return [label for each in {scratch.root: None, scope: None} for label in each.effects.labels()]
 
 
 RULES: tuple[Callable[[Seen], Iterable[Finding]], ...] = (

@@ -195,7 +195,10 @@ class Composition:
         return (
             offline
             + listed
-            + [PluginUse(plugin=each, scope=self.path(each.agent), last=True) for each in self._profiles()]
+            + [
+                PluginUse(plugin=each, name=f"agent {each.agent}", scope=self.path(each.agent), last=True)
+                for each in self._profiles()
+            ]
         )
 
     def _profiles(self) -> list[AgentProfile]:

@@ -15,7 +15,7 @@ from typing import Any
 import attrs
 
 from harness_core._text import nearest, quoted_list
-from harness_core.errors import CompositionError
+from harness_core.errors import CompositionError, PluginLoadError
 from harness_core.host.discovery import PluginSource, discover
 from harness_core.host.references import is_reference
 
@@ -204,7 +204,7 @@ def _preset(document: Document, name: str, find: Find) -> Document:
             names=[name],
             known=offered,
         )
-    made = source.imported()
+    made = _imported(source, place)
     label = f"preset {name!r} ({source.distribution} {source.version})"
     if isinstance(made, Mapping):
         return Document(label, made)
@@ -215,8 +215,24 @@ def _preset(document: Document, name: str, find: Find) -> Document:
         f"{label} is a {type(made).__name__}; a preset is a mapping, or the path of a TOML file.",
         remedy=f"Repair the distribution {source.distribution!r}, or do not extend it.",
         entry="extends",
+        file=place.source,
+        line=place.line,
         **source.facts(),
     )
+
+
+def _imported(source: PluginSource, place: Place) -> Any:
+    try:
+        return source.imported()
+    except PluginLoadError as error:
+        raise CompositionError(
+            f"{place}: the preset {source.name!r} cannot be had: {error.message}",
+            remedy=error.remedy,
+            entry="extends",
+            file=place.source,
+            line=place.line,
+            **source.facts(),
+        ) from error
 
 
 def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -261,7 +277,8 @@ def line_of(text: str, path: str) -> int | None:
     """
     wanted = re.sub(r"\[\d+\]", "", path)
     table = ""
-    best: tuple[int, int] | None = None
+    around: tuple[int, int] | None = None
+    below: int | None = None
     for number, line in enumerate(text.splitlines(), start=1):
         header = re.match(r"\s*\[\[?\s*(.+?)\s*\]\]?\s*(#.*)?$", line)
         if header:
@@ -278,9 +295,13 @@ def line_of(text: str, path: str) -> int | None:
             here = ".".join(part for part in (table, _spelled(key[1])) if part)
         if here == wanted:
             return number
-        if here and wanted.startswith(f"{here}.") and (best is None or len(here) >= best[0]):
-            best = (len(here), number)
-    return best[1] if best is not None else None
+        if here and wanted.startswith(f"{here}.") and (around is None or len(here) >= around[0]):
+            around = (len(here), number)
+        if below is None and here.startswith(f"{wanted}."):
+            below = number
+    if below is not None:
+        return below  # a table that only its parts are written of
+    return around[1] if around is not None else None
 
 
 def _spelled(header: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum
 from typing import Any
 
@@ -9,7 +10,7 @@ import attrs
 
 from harness_core.scopes import Origin
 
-__all__ = ["CODES", "Finding", "Severity"]
+__all__ = ["CODES", "Finding", "Severity", "about", "by_severity"]
 
 
 class Severity(Enum):
@@ -21,6 +22,9 @@ class Severity(Enum):
 
 
 CODES: dict[str, tuple[Severity, str]] = {
+    "composition": (Severity.ERROR, "The composition says what no composition can say, or what nothing can do."),
+    "not-installed": (Severity.ERROR, "The composition names a plugin that no installed distribution offers."),
+    "start-failed": (Severity.ERROR, "The composition cannot be started at all."),
     "plugin-failed": (Severity.ERROR, "A plugin could not be installed, and is left out."),
     "assembly-failed": (Severity.ERROR, "What the scope is told cannot be assembled or rendered at all."),
     "unknown-tools": (Severity.ERROR, "tool_order names tools that nobody knows in the scope."),
@@ -59,6 +63,8 @@ CODES: dict[str, tuple[Severity, str]] = {
     "undocumented-order": (Severity.WARNING, "The README does not say which order number a section or context has."),
     "import-effect": (Severity.WARNING, "Importing the plugin changes something outside of its own modules."),
     "incomplete-metadata": (Severity.WARNING, "The distribution lacks something that people and tools look for."),
+    "unknown-plugin": (Severity.WARNING, "An order of plugins, or the outermost tier, names one that there is not."),
+    "unknown-contribution": (Severity.WARNING, "The composition places a section or context that nobody registers."),
     "unknown-constraint": (Severity.NOTE, "A before/after constraint names something that is not there."),
     "slow-import": (Severity.NOTE, "Importing the plugin takes longer than it may."),
     "shadowed": (Severity.NOTE, "An entry is shadowed by a nearer scope's entry of the same name."),
@@ -95,6 +101,13 @@ class Finding:
         """The finding for programs; what is not known is left out."""
         facts = {name: value for name, value in attrs.asdict(self).items() if value is not None}
         return {"severity": self.severity.value, **facts}
+
+
+def by_severity(findings: Iterable[Finding]) -> list[Finding]:
+    """Each finding once, the worst first."""
+    ranks, codes = list(Severity), list(CODES)
+    unique = dict.fromkeys(findings)
+    return sorted(unique, key=lambda finding: (ranks.index(finding.severity), codes.index(finding.code)))
 
 
 def about(origin: Origin | None, place: tuple[str, int] | None = None) -> dict[str, Any]:

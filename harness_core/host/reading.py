@@ -81,9 +81,6 @@ def selected(composition: Composition, variable: str | None = None, switched: It
 
     ``variable`` is the content of HARNESS_PLUGINS (None where it is not set); ``switched`` holds ``no:NAME`` to leave a
     plugin out and ``NAME`` to load one that is installed.
-
-    Raises:
-        CompositionError: ``switched`` holds an empty name.
     """
     result = attrs.evolve(composition, plugins=dict(composition.plugins), agents=dict(composition.agents))
     if variable is not None:
@@ -94,8 +91,6 @@ def selected(composition: Composition, variable: str | None = None, switched: It
             result.plugins[name] = PluginTable()
     for each in switched:
         off, name = each.startswith("no:"), each.removeprefix("no:")
-        if not name:
-            raise CompositionError(f"-p takes NAME or no:NAME, not {each!r}.")
         table = result.plugins.get(name, PluginTable())
         result.plugins[name] = attrs.evolve(table, enabled=not off)
         if off:

@@ -113,7 +113,7 @@ def test_a_broken_composition_is_explained_without_a_traceback(tmp_path: Path, c
 
 def test_wrong_usage_exits_with_2_and_names_the_nearest_command(folder: Path) -> None:
     assert "Did you mean 'prompt'" in harness("promt", cwd=folder, status=2).stderr
-    assert "no:NAME" in harness("prompt", "-p", "workspace", cwd=folder, status=2).stderr
+    assert "no: and a name" in harness("prompt", "-p", "no:", cwd=folder, status=2).stderr
     harness("run", cwd=folder, status=2)
 
 
