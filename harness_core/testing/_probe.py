@@ -63,8 +63,7 @@ class _Watch:
 
 def probe_import(target: str) -> dict[str, Any]:
     """What importing an entry point does: effects in words, and the seconds that it takes when the core is there."""
-    import harness_core.cli._app
-    import harness_core.host  # noqa: F401 - the core is not the plugin's to pay for
+    import harness_core.testing.contract  # noqa: F401 - brings the core, which is not the plugin's to pay for
 
     module, _, path = target.partition(":")
     watch = _Watch()
