@@ -11,6 +11,7 @@ import signal
 import sys
 import threading
 import warnings
+from collections import Counter
 from typing import Any
 
 __all__ = ["changed", "module_state", "process_state"]
@@ -69,10 +70,10 @@ def changed(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
             names = sorted(key for key in {**old, **new} if old.get(key) != new.get(key))
             found.append(f"{name}: {', '.join(names)}")
         elif isinstance(old, list) and name != "sys.stdout and sys.stderr":
-            more = [str(each) for each in new if each not in old]
-            less = [str(each) for each in old if each not in new]
+            more = [str(each) for each in (Counter(new) - Counter(old)).elements()]
+            less = [str(each) for each in (Counter(old) - Counter(new)).elements()]
             parts = [f"new: {', '.join(more)}"] * bool(more) + [f"gone: {', '.join(less)}"] * bool(less)
-            found.append(f"{name}: {'; '.join(parts) or 'another number or order of the same'}")
+            found.append(f"{name}: {'; '.join(parts) or 'in another order'}")
         else:
             found.append(f"{name}: changed")
     return found

@@ -104,7 +104,13 @@ class ChangesTheProcess:
     @hookimpl
     def harness_setup(self, ctx: PluginContext) -> None:
         os.environ["CHANGES_THE_PROCESS"] = "secret-value"
-        threading.Thread(target=self.event.wait, name="left-behind", daemon=True).start()
+        self.start()
+
+    @classmethod
+    def start(cls) -> threading.Thread:
+        made = threading.Thread(target=cls.event.wait, name="left-behind", daemon=True)
+        made.start()
+        return made
 
 
 async def test_threads_and_variables_of_the_process_are_named_without_their_values(
@@ -112,10 +118,12 @@ async def test_threads_and_variables_of_the_process_are_named_without_their_valu
 ) -> None:
     monkeypatch.delenv("CHANGES_THE_PROCESS", raising=False)
     ChangesTheProcess.event.clear()
+    there_before = ChangesTheProcess.start()  # one of the same name is not the one that the plugin leaves
     try:
         message = await message_of(assert_undoes_itself, ChangesTheProcess)
     finally:
         ChangesTheProcess.event.set()
+        there_before.join()
         del os.environ["CHANGES_THE_PROCESS"]
     assert "  in the process: threads: new: left-behind\n" in message
     assert "  in the process: environment variables: CHANGES_THE_PROCESS\n" in message
