@@ -411,3 +411,13 @@ def test_every_setting_in_the_readme_is_accepted(
     file.write_text("autoload = false\n" + readme.read_text().partition("```toml\n")[2].partition("```")[0])
     done = environment.run("harness", "check", "--strict", cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.output
+
+
+@ONE_PYTHON
+def test_the_contract_of_plugins_holds(projects: Sequence[Path], environment: FreshVenv, tmp_path: Path) -> None:
+    for project in projects[:2]:
+        done = environment.run("harness", "plugin", "check", project.name, "--json", cwd=tmp_path)
+        assert done.returncode == 0, done.stdout + done.stderr
+        codes = {each["code"] for each in json.loads(done.stdout)["findings"]}
+        # Their sections have the same order, as nobody has changed it yet; and imports are slow on a busy machine.
+        assert codes <= {"tied-orders", "slow-import"}, done.stdout

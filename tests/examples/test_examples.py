@@ -56,11 +56,13 @@ def test_their_types_are_checked_strictly(environment: FreshVenv) -> None:
 
 
 @pytest.mark.parametrize("folder", EXAMPLES, ids=SHORT)
-def test_the_composition_in_its_readme_runs(environment: FreshVenv, folder: Path, tmp_path: Path) -> None:
+def test_it_keeps_to_the_contract_with_the_composition_of_its_readme(
+    environment: FreshVenv, folder: Path, tmp_path: Path
+) -> None:
     text = (folder / "README.md").read_text(encoding="utf-8")
     [block] = re.findall(r"^```toml\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    (tmp_path / "harness.toml").write_text(f"autoload = false\n{block}", encoding="utf-8")
-    done = environment.run("harness", "check", "--strict", cwd=tmp_path)
+    (tmp_path / "harness.toml").write_text(block, encoding="utf-8")
+    done = environment.run("harness", "plugin", "check", f"harness-{folder.name}", "--strict", cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
