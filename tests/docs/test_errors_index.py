@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import json
 import re
 from pathlib import Path
 from types import ModuleType
@@ -11,7 +12,9 @@ from typing import Any
 
 import anyio
 import pytest
+from click.testing import CliRunner
 
+from harness_core.cli._app import app
 from harness_core.errors import HarnessError, PluginError, RenderError, ToolOrderError
 from harness_core.host.findings import CODES, Finding
 from tests.docs._pages import CODE_PAGES, ROOT, parsed
@@ -117,6 +120,13 @@ def test_the_page_of_a_finding_has_it_found(code: str, tmp_path: Path, monkeypat
     scope = f" (scope {finding.scope})" if finding.scope else ""
     told = f"{severity.value} {code}{scope}: {finding.message} {finding.remedy}"
     assert same(text, told), told
+
+
+def test_commands_say_the_code_to_people_and_to_programs() -> None:
+    command = ["plugins", "--composition", "nowhere.toml"]
+    told, said = CliRunner().invoke(app, command), CliRunner().invoke(app, [*command, "--json"])
+    assert told.output.splitlines()[0].endswith("[composition]")
+    assert json.loads(said.output)["error"]["code"] == "composition"
 
 
 def test_what_is_shown_is_compared() -> None:
