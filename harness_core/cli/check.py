@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
 from pathlib import Path
 
@@ -31,6 +32,7 @@ def check(chosen: Chosen, scope_names: tuple[str, ...], strict: bool, sarif: Pat
 
     Exits with 1 when there are errors, or, with --strict, warnings.
     """
+    logging.getLogger("harness").setLevel(logging.ERROR)  # what is left out is among the findings
     findings = anyio.run(_find, chosen, scope_names)
     if sarif is not None:
         sarif.write_text(json.dumps(as_sarif(findings), indent=2) + "\n", encoding="utf-8")
