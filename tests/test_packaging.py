@@ -137,6 +137,14 @@ def test_the_core_alone_answers_and_has_no_plugins(core_alone: Environment, tmp_
     assert "no workspace tools are installed" in done.stdout
 
 
+def test_the_core_alone_begins_a_plugin_with_the_texts_of_licences(core_alone: Environment, tmp_path: Path) -> None:
+    for licence in ("MIT", "Apache-2.0", "BSD-3-Clause"):
+        name = licence.partition("-")[0].lower()
+        done = core_alone.run("-m", "harness_core.cli", "new-plugin", name, "--licence", licence, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert (tmp_path / f"harness-{name}" / "LICENSE").read_text(encoding="utf-8").strip()
+
+
 def test_each_plugin_is_found_by_its_entry_points_and_by_nothing_else(everything: Environment, tmp_path: Path) -> None:
     found = everything.ask(
         "import json; from harness_core.host.discovery import discover;"

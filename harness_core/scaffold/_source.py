@@ -174,7 +174,7 @@ def _groups(imports: dict[str, set[str]], own: str) -> list[list[str]]:
 
 
 def _lines(imports: Iterable[tuple[str, tuple[str, ...]]]) -> list[str]:
-    """The lines as isort orders them: whole modules first, then names, constants before classes before functions."""
+    """The lines as isort orders them: whole modules first, then what is taken from modules, classes before functions."""
     modules = sorted(imports, key=lambda each: (bool(each[1]), each[0]))
     return [_line(module, names) for module, names in modules]
 
@@ -182,7 +182,7 @@ def _lines(imports: Iterable[tuple[str, tuple[str, ...]]]) -> list[str]:
 def _line(module: str, names: tuple[str, ...]) -> str:
     if not names:
         return f"import {module}"
-    ordered = sorted(names, key=lambda name: (not name.isupper(), not name[:1].isupper(), name))
+    ordered = sorted(names, key=lambda name: (not name[:1].isupper(), name))
     line = f"from {module} import {', '.join(ordered)}"
     if len(line) <= WIDTH:
         return line

@@ -185,6 +185,21 @@ def test_the_nearest_name_is_always_one(text: str) -> None:
     assert near is None or checked_name(near) == near
 
 
+@pytest.mark.parametrize(
+    ("name", "class_name"),
+    [
+        ("big-weather", "BigWeather"),
+        ("tool-call", "ToolCallPlugin"),
+        ("config", "ConfigPlugin"),
+        ("none", "NonePlugin"),
+        ("warning", "WarningPlugin"),
+        ("t-o-p-i-c", "TOPICPlugin"),
+    ],
+)
+def test_a_class_is_not_called_like_something_else_in_its_module(name: str, class_name: str) -> None:
+    assert chosen(name).class_name == class_name
+
+
 def test_the_prefix_of_distributions_may_be_said() -> None:
     assert checked_name("harness-weather") == "weather"
 
