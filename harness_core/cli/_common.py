@@ -55,7 +55,7 @@ class Chosen:
                 remedy="Correct the path after --composition.",
                 file=str(self.file),
             )
-        found = self.file if self.file is not None else find_composition(self.folder)
+        found = self.file if self.file is not None else find_composition(Path())  # relative, as people would name it
         return collect(found) if found is not None else None
 
     @cached_property
