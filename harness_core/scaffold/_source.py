@@ -34,7 +34,7 @@ def package_files(choices: Choices) -> dict[str, str]:
 
 
 def _package(choices: Choices) -> str:
-    names = sorted([*(["Config"] if choices.config else []), choices.class_name])
+    names: list[str] = sorted(["Config", choices.class_name] if choices.config else [choices.class_name])
     own: list[tuple[str, tuple[str, ...]]] = [(f"{choices.module}.plugin", (choices.class_name,))]
     if choices.config:
         own.insert(0, (f"{choices.module}.config", ("Config",)))

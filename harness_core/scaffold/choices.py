@@ -77,6 +77,10 @@ def nearest_name(given: str) -> str | None:
     return name[:LONGEST].rstrip("-") or None
 
 
+def _trimmed(value: str) -> str:
+    return value.strip()
+
+
 def _one_line(what: str, longest: int) -> Callable[[Choices, attrs.Attribute[str], str], None]:
     def check(_: Choices, __: attrs.Attribute[str], value: str) -> None:
         if not value.isprintable() or len(value) > longest:
@@ -130,8 +134,8 @@ class Choices:
     """
 
     name: str = attrs.field(converter=checked_name)
-    description: str = attrs.field(default="", validator=_one_line("description", 300))
-    author: str = attrs.field(default="", validator=_one_line("author", 100))
+    description: str = attrs.field(default="", converter=_trimmed, validator=_one_line("description", 300))
+    author: str = attrs.field(default="", converter=_trimmed, validator=_one_line("author", 100))
     licence: str = attrs.field(default="MIT", validator=_known("licence", LICENCES))
     lanes: tuple[str, ...] = attrs.field(
         default=("section", "tools"), converter=_lanes, validator=_known("lane", LANES)

@@ -146,7 +146,8 @@ def test_description_author_and_licence_are_where_they_belong() -> None:
     nobody = project_files(chosen(licence="none"))
     assert "Private :: Do Not Upload" in tomllib.loads(nobody["pyproject.toml"])["project"]["classifiers"]
     assert "Apache License" in project_files(chosen(licence="Apache-2.0"))["LICENSE"]
-    assert "the harness-weather authors" in project_files(chosen())["LICENSE"]
+    assert "the harness-weather authors" in project_files(chosen(author="<ada@example.org>"))["LICENSE"]
+    assert chosen(description=" ", author="\t").summary == "The weather plugin for pluggy-harness"
 
 
 # --- names and choices ------------------------------------------------------------------------------------------------
