@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-__all__ = ["clean", "nearest", "quoted", "quoted_list", "utf16_key"]
+__all__ = ["clean", "counted", "nearest", "quoted", "quoted_list", "utf16_key"]
 
 
 def clean(text: str) -> str:
@@ -17,6 +17,11 @@ def clean(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return text
+
+
+def counted(number: int, word: str) -> str:
+    """``1 scope``, ``2 scopes``."""
+    return f"{number} {word}{'' if number == 1 else 's'}"
 
 
 def utf16_key(name: str) -> str:

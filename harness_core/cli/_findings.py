@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from rich.console import Console
 from rich.markup import escape
 
+from harness_core._text import counted
 from harness_core.cli._common import FAILED
 from harness_core.host.findings import Finding, Severity
 
@@ -31,7 +32,7 @@ def show_findings(findings: Sequence[Finding]) -> None:
             console.print(f"      {escape(line)}")
         console.print(f"    {escape(finding.remedy)}")
     counts = [(severity, sum(finding.severity is severity for finding in findings)) for severity in Severity]
-    console.print(", ".join(f"{count} {severity.value}{'' if count == 1 else 's'}" for severity, count in counts))
+    console.print(", ".join(counted(count, severity.value) for severity, count in counts))
 
 
 def exit_status(findings: Iterable[Finding], *, strict: bool) -> int:

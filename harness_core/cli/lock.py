@@ -13,6 +13,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from harness_core._text import counted
 from harness_core.cli._common import FAILED, Chosen, common_options, emit_json
 from harness_core.host.lock import LOCK_FILE, Change, differences, lock_of, read_lock, write_lock
 
@@ -35,7 +36,8 @@ def lock(chosen: Chosen, path: Path, check: bool) -> None:
         if chosen.as_json:
             emit_json(now)
         else:
-            click.echo(f"Wrote {path}: {len(now['scopes'])} scopes, {len(now['plugins'])} plugins.")
+            counts = (counted(len(now["scopes"]), "scope"), counted(len(now["plugins"]), "plugin"))
+            click.echo(f"Wrote {path}: {', '.join(counts)}.")
         return
     _report(chosen, differences(read_lock(path), now))
 

@@ -59,7 +59,11 @@ async def check_composition(
         ScopeError: ``scopes`` names one that there is not.
     """
     sources = list(installed) if installed is not None else discover()
-    findings = [*_not_installed(composition, sources), *_unknown_names(composition, sources)]
+    findings = [
+        *_not_installed(composition, sources),
+        *_ambiguous(composition, sources),
+        *_unknown_names(composition, sources),
+    ]
     started = _without(composition, {finding.entry for finding in findings if finding.code == "not-installed"})
     try:
         made = Harness.from_composition(started, folder, on_error="skip", entry_points=lambda: sources)
@@ -104,6 +108,22 @@ def _not_installed(composition: Composition, installed: Sequence[PluginSource]) 
                 kind="composition",
                 entry=path,
                 plugin=wanted,
+            )
+
+
+def _ambiguous(composition: Composition, installed: Sequence[PluginSource]) -> Iterator[Finding]:
+    """Names that several distributions offer: one of them is taken, by the name of the distribution (UC-06)."""
+    for path, name, table, _ in composition.tables():
+        offers = [source for source in installed if source.name == (table.plugin or name)]
+        if table.enabled and len(offers) > 1:
+            taken, *others = (f"{source.distribution} {source.version}" for source in offers)
+            yield Finding(
+                code="ambiguous-plugin",
+                message=f"{path}: {quoted(offers[0].name)} is offered by {taken}, which is taken, and by {', '.join(others)}.",
+                remedy="Uninstall all but one of these distributions.",
+                kind="composition",
+                entry=path,
+                plugin=offers[0].name,
             )
 
 

@@ -63,6 +63,7 @@ CODES: dict[str, tuple[Severity, str]] = {
     "undocumented-order": (Severity.WARNING, "The README does not say which order number a section or context has."),
     "import-effect": (Severity.WARNING, "Importing the plugin changes something outside of its own modules."),
     "incomplete-metadata": (Severity.WARNING, "The distribution lacks something that people and tools look for."),
+    "ambiguous-plugin": (Severity.WARNING, "Several installed distributions offer a plugin of the same name."),
     "unknown-plugin": (Severity.WARNING, "An order of plugins, or the outermost tier, names one that there is not."),
     "unknown-contribution": (Severity.WARNING, "The composition places a section or context that nobody registers."),
     "unknown-constraint": (Severity.NOTE, "A before/after constraint names something that is not there."),

@@ -125,7 +125,7 @@ def unimportable() -> Any:
 def source(name: str, load: Callable[[], Any], **facts: Any) -> PluginSource:
     return PluginSource(
         name=name,
-        distribution=f"dist-{name}",
+        distribution=facts.pop("distribution", f"dist-{name}"),
         version="1.0",
         entry_point=f"{name.replace('-', '_')}:Plugin",
         load=load,
@@ -146,6 +146,8 @@ INSTALLED = [
     source("tools", lambda: Tools),
     source("typo", lambda: Typo),
     source("unimportable", unimportable),
+    source("twice", lambda: Listens),
+    source("twice", lambda: Tools, distribution="dist-other"),
     source("wrong-arguments", lambda: WrongArguments),
 ]
 PRESETS = [preset("house", {"autoload": False}), preset("number", 7), source("unimportable-preset", unimportable)]

@@ -207,9 +207,8 @@ def composed(**plugins: PluginTable) -> Composition:
 
 
 async def active(composition: Composition) -> list[str]:
-    async with Harness.from_composition(
-        composition, Path(), entry_points=lambda: list(INSTALLED), on_error="skip"
-    ) as harness:
+    sound = [each for each in INSTALLED if each.name in ("guide", "listens", "tools")]
+    async with Harness.from_composition(composition, Path(), entry_points=lambda: sound) as harness:
         return [activation.name for activation in harness.activations if activation.source.distribution]
 
 
