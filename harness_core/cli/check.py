@@ -32,7 +32,7 @@ def check(chosen: Chosen, scope_names: tuple[str, ...], strict: bool, sarif: Pat
 
     Exits with 1 when there are errors, or, with --strict, warnings.
     """
-    logging.getLogger("harness").setLevel(logging.ERROR)  # what is left out is among the findings
+    logging.getLogger("harness.changing").setLevel(logging.ERROR)  # what is left out is among the findings
     findings = anyio.run(_find, chosen, scope_names)
     if sarif is not None:
         sarif.write_text(json.dumps(as_sarif(findings), indent=2) + "\n", encoding="utf-8")

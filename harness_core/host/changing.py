@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Applied", "Desired", "Plugins"]
 
-_log = logging.getLogger("harness")
+_log = logging.getLogger("harness.changing")
 
 
 @attrs.frozen(kw_only=True)

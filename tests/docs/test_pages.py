@@ -125,7 +125,7 @@ def _said(config: Any) -> Any:
 def test_the_composition_of_the_how_to_is_one(tmp_path: Path) -> None:
     file = tmp_path / "harness.toml"
     file.write_text(to_check(ROOT / "docs/how-to/compose.md", "toml")[0].body, encoding="utf-8")
-    assert read_composition(file).outermost == ["policy"]
+    assert read_composition(file).outermost == ["retry"]
 
 
 # --- commands ---------------------------------------------------------------------------------------------------------
