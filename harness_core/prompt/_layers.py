@@ -48,11 +48,11 @@ class Layer:
         self.sections: dict[str, TextEntry] = {}
         self.contexts: dict[str, TextEntry] = {}
         self.variables = VariableTable()
-        self.tools: dict[ToolEntry, None] = {}
-        self.suppressors: dict[SuppressorEntry, None] = {}
+        self.tools: dict[ToolEntry, ToolEntry] = {}
+        self.suppressors: dict[SuppressorEntry, SuppressorEntry] = {}
 
     def tables(self) -> tuple[tuple[str, dict[Any, Any]], ...]:
-        """All tables by name; what has no name is a key without a value."""
+        """All tables by name; what has no name is its own key."""
         return (
             ("sections", self.sections),
             ("contexts", self.contexts),

@@ -117,8 +117,7 @@ class PromptRegistry:
         scope.effects.require_active()
         key = (table, entry if table in _UNNAMED else entry.name)
         staging = current_staging()
-        found = self.taken(scope, key) if staging is None else None
-        taken = staging.taken(self, scope, key) if staging is not None else found[0] if found is not None else None
+        taken = self._held(scope, key) if staging is None else staging.taken(self, scope, key)
         if taken is not None:
             self._refuse_duplicate(scope, entry, taken)
         label = f"{entry.kind} {quoted(entry.name)}"
@@ -150,11 +149,15 @@ class PromptRegistry:
                 self._tell(subscriber, entry)
 
     def _remove(self, scope: ScopeNode, key: Key, entry: Any) -> bool:
-        found = self.taken(scope, key)
-        if found is None or found[0] is not entry:
+        if self._held(scope, key) is not entry:
             return False
         self._delete(scope, self._layers[scope], key)
         return True
+
+    def _held(self, scope: ScopeNode, key: Key) -> Any:
+        """The entry in the scope's own layer, or None."""
+        layer = self._layers.get(scope)
+        return getattr(layer, key[0]).get(key[1]) if layer is not None else None
 
     def _delete(self, scope: ScopeNode, layer: Layer, key: Key) -> None:
         table, name = key
@@ -249,31 +252,28 @@ class PromptRegistry:
     # --- a change of several tables (see `StagedTable`) ---------------------------------------------------------------
 
     def taken(self, scope: ScopeNode, key: Hashable) -> tuple[Any, Origin] | None:
-        table, name = cast("Key", key)
-        layer = self._layers.get(scope)
-        entries: dict[Any, Any] = getattr(layer, table) if layer is not None else {}
-        if name not in entries:
-            return None
-        entry = name if table in _UNNAMED else entries[name]
-        return entry, entry.origin
+        entry = self._held(scope, cast("Key", key))
+        return (entry, entry.origin) if entry is not None else None
 
     def insert(self, scope: ScopeNode, key: Key, value: Any, origin: Origin | None = None) -> None:
-        layer = self._layers.setdefault(scope, Layer())
+        layer = self._layers.get(scope)
+        if layer is None:
+            layer = self._layers[scope] = Layer()
         table, name = key
-        getattr(layer, table)[name] = None if table in _UNNAMED else value
+        getattr(layer, table)[name] = value
         self._moved(layer)
 
     def drop(self, goes: Callable[[Origin], bool]) -> None:
         for scope, layer in list(self._layers.items()):
             for table, entries in layer.tables():
                 for name, entry in list(entries.items()):
-                    if goes((entry or name).origin):
+                    if goes(entry.origin):
                         self._delete(scope, layer, (table, name))
 
     def arrange(self, position: Position) -> None:
         for layer in self._layers.values():
             for table, entries in layer.tables():
-                names = arranged(entries, lambda name, of=entries: (of[name] or name).origin, self._first(position))  # type: ignore[misc]
+                names = arranged(entries, lambda name, of=entries: of[name].origin, self._first(position))  # type: ignore[misc]
                 if names != list(entries):
                     ordered = {name: entries[name] for name in names}
                     entries.clear()

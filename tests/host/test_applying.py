@@ -108,7 +108,7 @@ async def seen(harness: Harness, composition: Composition) -> dict[str, Any]:
         "layers": {
             scope.name: {
                 table: [
-                    (getattr(key, "kind", key), getattr(entry, "order", None), str((entry or key).origin))
+                    (getattr(key, "kind", key), getattr(entry, "order", None), str(entry.origin))
                     for key, entry in entries.items()
                 ]
                 for table, entries in layer.tables()
