@@ -153,6 +153,16 @@ class Composition:
         """The settings of the prompt registry."""
         return PromptSettings(**attrs.asdict(self.prompt))
 
+    def options(self) -> dict[str, Any]:
+        """What a harness is made with besides the prompt's and the agents' settings."""
+        return {
+            "plugins": self.uses(),
+            "autoload": self.autoload,
+            "on_error": self.on_error,
+            "overrides": self.overrides(),
+            "models": self.models(),
+        }
+
     def tables(self) -> Iterator[tuple[str, str, PluginTable, ScopePath]]:
         """Each plugin that is named: its path in the file, its name, its table, and the scope that it is for."""
         for name, table in self.plugins.items():

@@ -103,7 +103,10 @@ class Harness:
         core = self.root.effects.nested("the tool registry's schemas")
         registries.prompt.at(self.root, core).tools(self.tools.provide())
         self.entry_points = entry_points
-        self._composed: tuple[Composition, Path, dict[str, Any]] | None = None
+        self._composed: tuple[Composition | None, Path, dict[str, Any]] = None, Path(), {}
+        """The composition, the folder that it is relative to, and what the caller replaced of it."""
+        self._given = list(plugins)
+        self._own_settings = agents
         self._tasks: anyio.abc.TaskGroup | None = None
         settled = agents if agents is not None else AgentSettings()
         self.agents = Agents(self, settled)
@@ -112,7 +115,7 @@ class Harness:
             self,
             Desired(
                 settings=self.prompt.settings,
-                uses=list(plugins),
+                uses=self._given,
                 autoload=autoload,
                 on_error=on_error,
                 overrides=overrides or {},
@@ -137,18 +140,11 @@ class Harness:
     @classmethod
     def from_composition(cls, composition: Composition, folder: Path, **options: Any) -> Self:
         """The harness of a composition; what it names relative to a folder is relative to ``folder``."""
-        chosen: dict[str, Any] = {
-            "plugins": composition.uses(),
-            "autoload": composition.autoload,
-            "on_error": composition.on_error,
-            "overrides": composition.overrides(),
-            "models": composition.models(),
-            **options,
-        }
+        chosen = {**composition.options(), **options}
         if "agents" not in chosen:
             chosen["agents"] = composition.agent_settings(folder)
         made = cls(composition.settings(), **chosen)
-        made._composed = composition, folder, options
+        made._composed, made._given, made._own_settings = (composition, folder, options), [], options.get("agents")
         return made
 
     # --- lifetime -----------------------------------------------------------------------------------------------------
@@ -207,25 +203,26 @@ class Harness:
 
         The outcome is that of a fresh start with the new one. A step that has been assembled goes on with what it has;
         the next one sees the new state. While the change is prepared, old and new plugins are up at the same time.
-        Sessions and their store stay as they are where ``[session]`` is unchanged.
+        Sessions and their store stay as they are where ``[session]`` is unchanged. Plugins and agent settings that a program
+        gave to the constructor stay too.
 
         Raises:
             HarnessError: a plugin could not be installed (unless its ``on_error`` is ``skip``), or agents run in a scope
                 that would go. Then nothing has changed.
         """
         _ = self.tasks  # refuses where the harness is not running
-        before, folder, options = self._composed if self._composed is not None else (None, Path.cwd(), {})
-        agents = options.get("agents")
+        before, folder, options = self._composed
+        agents = self._own_settings
         if agents is None and before is not None and before.session == composition.session:
             agents = attrs.evolve(self.agents.settings, config=composition.call_config())
+        chosen = {**composition.options(), **options}
         desired = Desired(
             settings=composition.settings(),
-            uses=options.get("plugins", composition.uses()),
-            autoload=options.get("autoload", composition.autoload),
-            on_error=options.get("on_error", composition.on_error),
-            overrides=options.get("overrides", composition.overrides()),
-            models=options.get("models", composition.models()),
+            uses=[*self._given, *chosen.pop("plugins")],
             agents=agents if agents is not None else composition.agent_settings(folder),
+            **{
+                name: value for name, value in chosen.items() if name in ("autoload", "on_error", "overrides", "models")
+            },
         )
         applied = await self._plugins.change(desired)
         self._composed = composition, folder, options

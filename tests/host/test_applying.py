@@ -22,7 +22,7 @@ from harness_core import (
     render_prompt,
 )
 from harness_core.errors import PluginConfigError, PluginLoadError, PluginSetupError, ScopeError
-from harness_core.host import PluginSource
+from harness_core.host import AgentSettings, PluginSource
 from harness_core.host.composition import (
     AgentTable,
     Composition,
@@ -32,6 +32,7 @@ from harness_core.host.composition import (
     PromptTable,
     SessionTable,
 )
+from harness_core.models import CallConfig
 from harness_core.session import HeaderWritten
 
 NAMES = ("alpha", "beta", "gamma", "delta", "omega")
@@ -418,3 +419,17 @@ async def test_steps_that_run_during_a_change_see_the_old_state_until_it_is_made
         assert "slow is here" in text
         assert "alpha" not in text
         assert "kept" in text
+
+
+@pytest.mark.anyio
+async def test_what_a_program_gave_to_the_constructor_stays() -> None:
+    events: list[str] = []
+    given = AgentSettings(config=CallConfig(provider="own"))
+    async with Harness(
+        plugins=[made("delta", events)], autoload=False, agents=given, entry_points=lambda: sources(events)
+    ) as harness:
+        await harness.apply(composed(alpha=PluginTable()))
+        assert [a.name for a in harness.activations] == ["plugin", "offline-model", "alpha"]
+        assert harness.agents.settings is given
+        await harness.apply(composed())
+        assert events == ["+delta:plain", "+alpha:plain", "-alpha:plain"]
