@@ -134,7 +134,14 @@ OF_THE_CONTRACT = {
 }
 """Codes of `harness plugin check`; tests/testing finds them."""
 
-OF_FILES = {"composition", "not-installed", "start-failed", "ambiguous-plugin", "unknown-plugin", "unknown-contribution"}
+OF_FILES = {
+    "composition",
+    "not-installed",
+    "start-failed",
+    "ambiguous-plugin",
+    "unknown-plugin",
+    "unknown-contribution",
+}
 """Codes that are about a composition's file; tests/compositions finds them."""
 
 
