@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from harness_core.cli._common import Chosen, common_options, emit_json
+from harness_core.host.check_composition import startable
 from harness_core.host.discovery import discover
 from harness_core.host.inventory import PluginStatus, inventory
 
@@ -33,15 +34,9 @@ def plugins(chosen: Chosen) -> None:
 
 async def _inventory(chosen: Chosen) -> list[PluginStatus]:
     installed = discover()
-    names = {source.name for source in installed}
-    missing = {
-        name: table
-        for name, table in chosen.composition.plugins.items()
-        if table.enabled and (table.plugin or name) not in names
-    }
-    listed = dict(chosen.composition.plugins)
-    for name in missing:  # told as missing below; everything else can still be looked at
-        del chosen.composition.plugins[name]
+    listed = {name: table for _, name, table, _ in chosen.composition.tables()}
+    # What is not installed is told as such; everything else can still be looked at.
+    chosen.composition = startable(chosen.composition, installed)
     async with chosen.harness(on_error="skip") as harness:
         return inventory(harness, installed, listed)
 
@@ -54,6 +49,8 @@ def _show(console: Console, status: PluginStatus) -> None:
         console.print(f"    [dim]from {escape(status.entry_point)}[/]")
     if status.why:
         console.print(f"    {escape(status.why)}")
+    if status.remedy:
+        console.print(f"    {escape(status.remedy)}")
     for kind, names in status.contributes.items():
         console.print(f"    {kind}: {escape(', '.join(names))}")
     if status.places:

@@ -24,7 +24,7 @@ from harness_core.host.harness import Harness
 if TYPE_CHECKING:
     from harness_core.host.scope import Scope
 
-__all__ = ["check_composition", "composition_findings"]
+__all__ = ["check_composition", "composition_findings", "startable"]
 
 
 def composition_findings(error: CompositionError) -> list[Finding]:
@@ -64,7 +64,7 @@ async def check_composition(
         *_ambiguous(composition, sources),
         *_unknown_names(composition, sources),
     ]
-    started = _without(composition, {finding.entry for finding in findings if finding.code == "not-installed"})
+    started = startable(composition, sources)
     try:
         made = Harness.from_composition(started, folder, on_error="skip", entry_points=lambda: sources)
         await made.__aenter__()
@@ -167,8 +167,9 @@ def _unknown_contributions(harness: Harness, composition: Composition, scopes: S
             )
 
 
-def _without(composition: Composition, paths: set[str | None]) -> Composition:
-    """The composition without some of its plugins, and with every failure to be looked past."""
+def startable(composition: Composition, installed: Sequence[PluginSource]) -> Composition:
+    """The composition without the plugins that are not installed, and with every failure to be looked past."""
+    paths = {finding.entry for finding in _not_installed(composition, installed)}
 
     def kept(tables: dict[str, PluginTable], prefix: str) -> dict[str, PluginTable]:
         return {

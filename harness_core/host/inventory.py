@@ -25,7 +25,7 @@ PluginState: TypeAlias = OneOf["active", "disabled", "failed", "not loaded", "no
 class PluginStatus:
     """One plugin, or one that a composition names and nobody offers.
 
-    ``listed``: does the composition name it; ``places``: for each hook that it implements, its place among all listeners,
+    ``listed``: does the composition name it; ``remedy``: how to get it, where it is not active; ``places``: for each hook that it implements, its place among all listeners,
     counted from the outermost, 1; ``contributes``: the names of what it has registered now, by kind.
     """
 
@@ -37,11 +37,21 @@ class PluginStatus:
     entry_point: str | None = None
     scope: str | None = None
     why: str | None = None
+    remedy: str | None = None
     places: Mapping[str, int] = attrs.field(factory=dict)
     contributes: Mapping[str, Sequence[str]] = attrs.field(factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         return {name: value for name, value in attrs.asdict(self).items() if value not in (None, {})}
+
+
+_REMEDIES: dict[PluginState, str] = {
+    "disabled": "Set enabled = true, or leave out the switch (-p no:NAME, HARNESS_PLUGINS).",
+    "failed": "Correct what the message says; it is tried again at the next start. enabled = false leaves it out.",
+    "not loaded": "Name it in the composition, or load it for one command with -p NAME.",
+    "not installed": "Install the distribution with pip, or remove the table.",
+}
+"""How to get a plugin back (UC-20)."""
 
 
 def inventory(
@@ -74,6 +84,7 @@ def inventory(
                 version=offered.version if offered is not None else None,
                 entry_point=offered.entry_point if offered is not None else None,
                 why=why,
+                remedy=_REMEDIES[state],
             )
         )
     found += _others(harness, installed, found)
@@ -111,6 +122,7 @@ def _others(
             version=source.version,
             entry_point=source.entry_point,
             why=why,
+            remedy="Uninstall the other one to have this." if state == "not loaded" else _REMEDIES[state],
         )
 
 

@@ -167,3 +167,32 @@ def test_a_variable_and_an_option_switch_plugins(folder: Path) -> None:
         "deepseek": "disabled",
         "facts": "active",
     }
+
+
+@pytest.mark.spec("UC-20")
+def test_plugins_says_how_to_get_back_what_is_not_active(folder: Path) -> None:
+    (folder / "harness.toml").write_text(
+        """autoload = false
+[plugins.workspace]
+enabled = false
+[plugins.deepseek]
+on_error = "skip"
+[plugins.deepseek.config]
+base_url = "no address"
+[agents.writer.plugins.absent]
+"""
+    )
+    text = harness("plugins", cwd=folder).stdout
+    listed = {each["name"]: each for each in read(harness("plugins", "--json", cwd=folder))["plugins"]}
+    told = {
+        "workspace": ("disabled", "Set enabled = true"),
+        "deepseek": ("failed", "it is tried again at the next start"),
+        "facts": ("not loaded", "-p NAME"),
+        "absent": ("not installed", "Install the distribution"),
+    }
+    for name, (state, remedy) in told.items():
+        assert listed[name]["state"] == state
+        assert remedy in listed[name]["remedy"]
+        assert listed[name]["remedy"] in text
+        assert listed[name]["listed"] is (name != "facts")
+    assert "remedy" not in listed["offline-model"]

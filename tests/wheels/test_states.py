@@ -202,6 +202,7 @@ def test_listed_but_not_installed_and_installed_but_not_listed_are_told_apart(wo
             "state": "not installed",
             "listed": True,
             "why": "the composition names it, but no installed distribution offers it",
+            "remedy": "Install the distribution with pip, or remove the table.",
         }
     }
     assert check.code == 1
