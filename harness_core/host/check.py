@@ -142,10 +142,10 @@ def ties(seen: Seen) -> Iterator[Finding]:
 
 def shadows(seen: Seen) -> Iterator[Finding]:
     """Entries that a nearer scope's entry displaces."""
-    effective = {id(entry) for entry in seen.texts}
+    effective = {(entry.kind, entry.name, entry.place, entry.layer) for entry in seen.texts}
     overrides = seen.harness.prompt.overrides_for(seen.scope)
     for entry in seen.harness.prompt.entries(seen.scope):
-        if not isinstance(entry, TextEntry) or id(entry) in effective:
+        if not isinstance(entry, TextEntry) or (entry.kind, entry.name, entry.place, entry.layer) in effective:
             continue
         # The persona is there to be replaced for an agent; what the composition leaves out is not shadowed.
         if entry.name != PERSONA_SECTION and not override_of(entry, overrides).exclude:

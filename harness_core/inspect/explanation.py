@@ -17,7 +17,7 @@ from harness_core.inspect.step import tool_writers
 from harness_core.inspect.texts import speaker
 from harness_core.inspect.trace import AssemblyTrace, DispatchTrace, ListenerRun, ProviderRun, listener_json
 from harness_core.prompt import render_context_snapshot, render_prompt
-from harness_core.prompt._placement import override_of
+from harness_core.prompt._placement import Overrides, override_of
 from harness_core.prompt.render import SNAPSHOT_PREAMBLE
 
 __all__ = ["Explanation", "Found", "Registration", "explain", "find_text"]
@@ -108,14 +108,17 @@ def _text_entry(harness: Harness, scope: Scope, trace: AssemblyTrace, kind: str,
     for number, entry in enumerate(entries):
         nearer = entries[-1]
         status = "in force" if number == len(entries) - 1 else f"shadowed by the one of {Writer.of_entry(nearer)}"
-        if override_of(entry, overrides).exclude:
+        override = override_of(entry, overrides)
+        if override.exclude:
             status = "left out by the composition"
+        elif str(override):
+            status += f", placed by the composition: {override}"
         registrations.append(Registration(writer=Writer.of_entry(entry), status=status, facts=_entry_facts(entry)))
     text = ""
     if record is not None:
         parts = [piece.text for piece in pieces(trace, lane) if piece.entry == name]
         text = "".join(parts)
-    why = _why_text(trace, kind, entries[-1] if entries else None, past, place, text)
+    why = _why_text(trace, overrides, kind, entries[-1] if entries else None, past, place, text)
     return [
         Explanation(
             kind=kind,
@@ -145,6 +148,7 @@ def _entry_facts(entry: Any) -> str:
 
 def _why_text(
     trace: AssemblyTrace,
+    overrides: Overrides,
     kind: str,
     entry: Any,
     past: Sequence[tuple[ListenerRun, Change]],
@@ -155,13 +159,16 @@ def _why_text(
         return _why_gone(trace, kind, entry, past)
     said: list[str] = []
     if entry is not None:
-        said.append(f"order {entry.order:g}")
+        order = override_of(entry, overrides).order_of(entry)
+        said.append(f"order {order:g}")
         if entry.before or entry.after:
             said.append(_entry_facts(entry).split(", ", 1)[1])
         tied = [
             each.name
             for each in trace.entries
-            if each.kind == kind and each.order == entry.order and each.name != entry.name
+            if each.kind == kind
+            and override_of(each, overrides).order_of(each) == order
+            and each.name != entry.name
         ]
         if tied:
             said.append(f"tied with {', '.join(dict.fromkeys(tied))}: the earlier registration comes first")

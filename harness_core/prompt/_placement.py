@@ -37,6 +37,15 @@ class Override:
     before: tuple[str, ...] = attrs.field(default=(), converter=_names)
     after: tuple[str, ...] = attrs.field(default=(), converter=_names)
 
+    def __str__(self) -> str:
+        said = [f"order {self.order:g}"] if self.order is not None else []
+        return ", ".join(
+            [*said, *(f"before {each}" for each in self.before), *(f"after {each}" for each in self.after)]
+        )
+
+    def order_of(self, entry: TextEntry) -> float:
+        return entry.order if self.order is None else self.order
+
     def applies_to(self, entry: TextEntry) -> bool:
         return self.plugin is None or self.plugin == entry.origin.plugin
 
@@ -97,28 +106,44 @@ def _former(entry: TextEntry, name: str) -> HarnessDeprecationWarning:
     )
 
 
+def _as_said(entry: TextEntry, overrides: Overrides) -> TextEntry | None:
+    """The entry as the composition places it; None where that leaves it out."""
+    said = override_of(entry, overrides)
+    if said.exclude:
+        return None
+    if said.order is None and not said.before and not said.after:
+        return entry
+    moved = attrs.evolve(
+        entry,
+        order=said.order_of(entry),
+        before=(*entry.before, *said.before),
+        after=(*entry.after, *said.after),
+        record=None,
+    )
+    if moved.provider is None:
+        moved.made(moved.fixed)
+    return moved
+
+
 def placed(present: Mapping[str, TextEntry], overrides: Overrides | None = None) -> list[TextEntry]:
     """The entries in the order in which they are evaluated and rendered; ``present`` holds them by their names.
 
     Raises:
         SectionOrderError: before/after constraints contradict each other; names the cycle.
     """
-    entries = list(present.values())
-    said = {entry: override_of(entry, overrides) if overrides else _NOTHING for entry in entries}
-    entries = [entry for entry in entries if not said[entry].exclude]
-    orders = {entry: entry.order if (order := said[entry].order) is None else order for entry in entries}
-    entries = sorted(entries, key=orders.__getitem__)
-    after = {entry: (*entry.after, *said[entry].after) for entry in entries}
-    before = {entry: (*entry.before, *said[entry].before) for entry in entries}
-    if not any(after.values()) and not any(before.values()):
+    if overrides:
+        present = {
+            name: as_said for name, entry in present.items() if (as_said := _as_said(entry, overrides)) is not None
+        }
+    entries = sorted(present.values(), key=lambda entry: entry.order)
+    if not any(entry.before or entry.after for entry in entries):
         return entries
-    named = {name: entry for name, entry in present.items() if entry in orders}
     renamed = {name: entry for entry in entries for name in entry.formerly}
     predecessors: dict[TextEntry, list[TextEntry]] = {entry: [] for entry in entries}
     for entry in entries:
-        for names, forward in ((after[entry], False), (before[entry], True)):
+        for names, forward in ((entry.after, False), (entry.before, True)):
             for name in names:
-                other = named.get(_resolved(name, named, renamed, entry) if renamed else name)
+                other = present.get(_resolved(name, present, renamed, entry) if renamed else name)
                 if other is not None:
                     predecessors[other if forward else entry].append(entry if forward else other)
     try:

@@ -357,3 +357,15 @@ def test_a_plugins_settings_are_part_of_it(config: dict[str, Any], fits: bool) -
         assert VALIDATOR.is_valid(data) is fits
     assert VALIDATOR.is_valid({"plugins": {"tools": {"config": {}}, "other": {"config": {"any": 1}}}})
     assert not VALIDATOR.is_valid({"plugins": {"tools": {"config": {"any": 1}}}})
+
+
+@pytest.mark.anyio
+@pytest.mark.spec("UC-19")
+async def test_what_is_moved_shows_the_order_that_it_has_here() -> None:
+    composition = Composition(autoload=False, plugins={"guide": PluginTable()})
+    composition.sections["guide:how"] = PlacementTable(order=-200)
+    async with Harness.from_composition(composition, Path(), entry_points=lambda: list(INSTALLED)) as harness:
+        first = (await harness.assemble()).sections[0]
+        assert (first.name, first.order) == ("guide:how", -200)
+        findings = await check_composition(composition, Path(), installed=INSTALLED)
+        assert [finding.code for finding in findings] == []
