@@ -125,15 +125,16 @@ class Activation:
             ) from None
         if kind is None:
             if config:
+                got = f"the keys {', '.join(sorted(config))}" if isinstance(config, Mapping) else "something else"
                 raise PluginConfigError(
-                    f"{self.source.label} takes no configuration, but got the keys {', '.join(sorted(config))}.",
+                    f"{self.source.label} takes no configuration, but got {got}.",
                     remedy="Remove them.",
                     **self.source.facts(),
                 )
             return {}
         if isinstance(config, kind):
             return config
-        structured = structure_config(config or {}, kind)
+        structured = structure_config(config if config is not None else {}, kind)
         if isinstance(structured, list):
             problems = "; ".join(str(problem) for problem in structured)
             raise PluginConfigError(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Mapping
-from typing import Any, TypeVar, get_origin
+from typing import Any, Literal, TypeVar, get_args, get_origin
 
 import attrs
 import cattrs
@@ -17,7 +17,7 @@ from cattrs.errors import BaseValidationError, ForbiddenExtraKeysError, Structur
 from cattrs.gen import make_dict_structure_fn
 from cattrs.strategies import configure_union_passthrough
 
-from harness_core._text import nearest
+from harness_core._text import nearest, quoted_list
 from harness_core.errors import HarnessError
 from harness_core.host.references import EnvText, concealed
 
@@ -76,6 +76,25 @@ def _list(kind: Any, converter: cattrs.BaseConverter) -> Any:
     return structure
 
 
+def _is_literal(kind: Any) -> bool:
+    return get_origin(kind) is Literal
+
+
+def _one_of(kind: Any, _: cattrs.BaseConverter) -> Any:
+    """Of literals, what is right is said, and what was given is not."""
+    choices = get_args(kind)
+
+    def structure(value: object, _: object) -> object:
+        for choice in choices:
+            if value == choice and (type(value) is type(choice) or type(value) is EnvText):
+                return choice
+        raise TypeError(
+            f"expected one of {quoted_list(choices)}, got {'another' if type(value) is str else _kind_of(value)}"
+        )
+
+    return structure
+
+
 def _is_dict(kind: Any) -> bool:
     return (get_origin(kind) or kind) is dict
 
@@ -116,6 +135,7 @@ def config_converter() -> cattrs.Converter:
     converter.register_structure_hook_factory(_is_list, _list)
     converter.register_structure_hook_factory(attrs.has, _table)
     converter.register_structure_hook_factory(_is_dict, _table)
+    converter.register_structure_hook_factory(_is_literal, _one_of)
     configure_union_passthrough(str | int | float | bool | None, converter)
     return converter
 
@@ -125,6 +145,8 @@ _converter = config_converter()
 
 def structure_config(data: Mapping[str, Any], kind: type[T]) -> T | list[ConfigProblem]:
     """``data`` as an instance of ``kind``, or everything that is wrong with it."""
+    if not isinstance(data, Mapping):  # a whole table may come from the environment, as a text
+        return [ConfigProblem("", f"expected a table, got {_kind_of(data)}")]
     try:
         return _converter.structure(dict(data), kind)
     except (BaseValidationError, StructureHandlerNotFoundError, TypeError, ValueError, HarnessError) as error:

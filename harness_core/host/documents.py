@@ -6,23 +6,29 @@ replaced whole. Knows TOML and places, and nothing of what the tables mean.
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import attrs
 
 from harness_core._text import nearest, quoted_list
 from harness_core.errors import CompositionError, PluginLoadError
 from harness_core.host.discovery import PluginSource, discover
+from harness_core.host.lines import lines_of
 from harness_core.host.references import is_reference
 
 __all__ = ["PRESET_GROUP", "Document", "Documents", "Place", "collect", "leaves"]
 
 PRESET_GROUP = "harness.presets"
 """Entry points that name a preset: a mapping, or the path of a TOML file."""
+DEEPEST = 64
+"""How deep values may be nested."""
+MOST = 200
+"""How many documents a composition may be made of, with repetitions."""
 
 Find = Callable[[str], list[PluginSource]]
 
@@ -40,17 +46,29 @@ class Place:
 
 @attrs.frozen
 class Document:
-    """One file or preset. ``text`` is empty where there is no TOML text; ``folder`` is what paths in it start from."""
+    """One file or preset. ``text`` is empty where there is no TOML text, whose table ``within`` the data is; ``folder`` is
+    what paths in it start from.
+    """
 
     source: str
     data: Mapping[str, Any] = attrs.field(repr=False)
     text: str = attrs.field(default="", repr=False)
     folder: Path | None = None
     file: Path | None = None
+    within: str = ""
+
+    @property
+    def identity(self) -> str:
+        """The same for one file under any name."""
+        return os.path.realpath(self.file) if self.file is not None else self.source
 
     def place(self, path: str) -> Place:
         """Where it says something about a table path."""
-        return Place(self.source, line_of(self.text, path) if self.text else None)
+        lines = lines_of(self.text)
+        path = ".".join(part for part in (self.within, path) if part)
+        while path and path not in lines:
+            path = _shorter(path)
+        return Place(self.source, lines.get(path))
 
 
 @attrs.frozen
@@ -92,17 +110,17 @@ def collect(path: Path, find: Find = discover) -> Documents:
     Raises:
         CompositionError: one cannot be read or is no TOML, a preset is not installed, or they extend each other.
     """
-    return Documents(tuple(_with_bases(read_document(path), (), find)))
+    return Documents(tuple(_Reader(find).with_bases(read_document(path), ())))
 
 
 def read_document(path: Path) -> Document:
     """One TOML file; of a pyproject.toml its ``[tool.harness]`` table.
 
     Raises:
-        CompositionError: it cannot be read, or is no TOML.
+        CompositionError: it cannot be read, is no TOML, or nests too deeply.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")  # some editors begin a file with a mark
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise CompositionError(
@@ -110,115 +128,128 @@ def read_document(path: Path) -> Document:
         ) from None
     try:
         data: Any = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # also of numbers with thousands of digits
         found = re.search(r"line (\d+)", str(error))
+        problem = "it nests its values too deeply" if isinstance(error, RecursionError) else str(error)
         raise CompositionError(
-            f"{path} is no valid TOML: {error}.",
-            remedy="Correct the line.",
+            f"{path} is no valid TOML: {problem}.",
+            remedy="Correct the line." if found else "Correct the file.",
             file=str(path),
             line=int(found[1]) if found else None,
         ) from None
-    except RecursionError:
-        raise CompositionError(f"{path} nests its values too deeply.", file=str(path)) from None
+    within = ""
     if path.name == "pyproject.toml":
-        tool = data.get("tool", {})
-        data = tool.get("harness", {}) if isinstance(tool, dict) else {}
-        if not isinstance(data, dict):
-            raise CompositionError(
-                f"{path}: tool.harness is no table.",
-                remedy="Write [tool.harness].",
-                file=str(path),
-                entry="tool.harness",
-            )
-    return Document(str(path), data, text, path.parent, path)
+        within = "tool.harness"
+        data = data.get("tool", {})
+        data = data.get("harness", {}) if isinstance(data, dict) else {}
+    return _plain(Document(str(path), data, text, path.parent, path, within))
 
 
-def _with_bases(document: Document, chain: tuple[str, ...], find: Find) -> Iterator[Document]:
-    if document.source in chain:
-        circle = " -> ".join([*chain[chain.index(document.source) :], document.source])
-        raise CompositionError(
-            f"These compositions extend each other: {circle}.",
-            remedy="Remove one of the extends.",
-            file=chain[-1],
-            entry="extends",
+def _plain(document: Document) -> Document:
+    """The document with its data in dicts and lists of its own.
+
+    Raises:
+        CompositionError: it holds what no file could say, or what nests too deeply to be looked through.
+    """
+
+    def refused(path: str, problem: str) -> CompositionError:
+        place = document.place(path)
+        return CompositionError(
+            f"{place.source}: {path or document.within or 'the preset'}: {problem}{f' (line {place.line})' if place.line else ''}.",
+            remedy="Correct the file." if document.text else "Repair the distribution, or do not extend it.",
+            file=place.source,
+            line=place.line,
+            entry=path or document.within,
         )
-    extends = document.data.get("extends", [])
-    names = [extends] if isinstance(extends, str) else extends
-    if not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
-        return (yield from _refuse_extends(document))
-    for name in names:
-        base = _file_base(document, name) if name.endswith(".toml") else _preset(document, name, find)
-        yield from _with_bases(base, (*chain, document.source), find)
-    yield document
+
+    def copied(value: Any, path: str, depth: int) -> Any:
+        if depth > DEEPEST:
+            top = re.split(r"[.\[]", path)[0]
+            raise refused(top, f"values are nested more than {DEEPEST} deep")
+        if isinstance(value, Mapping):
+            for key in value:
+                if not isinstance(key, str):
+                    raise refused(path, f"the key {key!r} is no string")
+            return {key: copied(each, f"{path}.{key}" if path else key, depth + 1) for key, each in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [copied(each, f"{path}[{index}]", depth + 1) for index, each in enumerate(value)]
+        if isinstance(value, int) and value.bit_length() > 64:
+            raise refused(path, "an integer has at most 64 bits")
+        return value
+
+    if not isinstance(document.data, Mapping):
+        raise refused("", "it is no table")
+    return attrs.evolve(document, data=copied(document.data, "", 0))
 
 
-def _refuse_extends(document: Document) -> Iterator[Document]:
-    place = document.place("extends")
+@attrs.define
+class _Reader:
+    """Reads what a document extends, and what that extends."""
+
+    find: Find
+    read: int = 0
+
+    def with_bases(self, document: Document, chain: tuple[Document, ...]) -> Iterator[Document]:
+        self.read += 1
+        earlier = [each.identity for each in chain]
+        if document.identity in earlier:
+            circle = [each.source for each in (*chain[earlier.index(document.identity) :], document)]
+            _refuse(chain[-1].place("extends"), f"these compositions extend each other: {' -> '.join(circle)}")
+        extends = document.data.get("extends", [])
+        names = [extends] if isinstance(extends, str) else extends
+        if not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
+            place = document.place("extends")
+            remedy = "Name files that end in .toml, or installed presets."
+            _refuse(place, "extends must be a string or a list of strings", remedy)
+        for index, name in enumerate(names):
+            place = document.place(f"extends[{index}]")
+            if self.read >= MOST:
+                _refuse(place, f"the composition is made of more than {MOST} files and presets")
+            base = _file_base(document, name, place) if name.endswith(".toml") else _preset(name, self.find, place)
+            yield from self.with_bases(base, (*chain, document))
+        yield document
+
+
+def _refuse(place: Place, problem: str, remedy: str = "Remove one of the extends.", **facts: Any) -> NoReturn:
     raise CompositionError(
-        f"{place}: extends must be a string or a list of strings.",
-        remedy="Name files that end in .toml, or installed presets.",
-        file=place.source,
-        line=place.line,
-        entry="extends",
+        f"{place}: {problem}.", remedy=remedy, file=place.source, line=place.line, entry="extends", **facts
     )
 
 
-def _file_base(document: Document, name: str) -> Document:
-    place = document.place("extends")
+def _file_base(document: Document, name: str, place: Place) -> Document:
     if document.folder is None:
-        raise CompositionError(
-            f"{place}: a preset that is no file cannot extend the file {name!r}.",
-            remedy="Extend another preset by its name.",
-            file=place.source,
-            entry="extends",
-        )
-    path = Path(name).expanduser()
-    path = path if path.is_absolute() else document.folder / path
-    if not path.is_file():
-        raise CompositionError(
-            f"{place}: there is no file {path}, which it extends.",
-            remedy="Correct the path; it is relative to the file that names it.",
-            file=place.source,
-            line=place.line,
-            entry="extends",
-            names=[name],
-        )
-    # One spelling for each file, so that a circle is seen.
-    return read_document(Path(*path.parts) if ".." not in path.parts else path.resolve())
+        problem = f"a preset that is no file cannot extend the file {name!r}"
+        _refuse(place, problem, "Extend another preset by its name.")
+    try:
+        path = document.folder / Path(name).expanduser()
+        there = path.is_file()
+    except (OSError, RuntimeError) as error:  # a name that is too long; a home that nobody has
+        reason = str(error).rstrip(".")
+        _refuse(place, f"{name!r} cannot be looked for: {reason}", "Correct the path.", names=[name])
+    if not there:
+        remedy = "Correct the path; it is relative to the file that names it."
+        _refuse(place, f"there is no file {path}, which it extends", remedy, names=[name])
+    return read_document(path.resolve() if ".." in path.parts else path)
 
 
-def _preset(document: Document, name: str, find: Find) -> Document:
+def _preset(name: str, find: Find, place: Place) -> Document:
     offered = {source.name: source for source in find(PRESET_GROUP)}
     source = offered.get(name)
-    place = document.place("extends")
     if source is None:
         near = nearest(name, offered)
-        raise CompositionError(
-            f"{place}: no installed distribution offers a preset called {name!r}.",
-            remedy=f"Did you mean {near!r}?"
-            if near
-            else f"Known presets: {quoted_list(offered)}. A file ends in .toml.",
-            file=place.source,
-            line=place.line,
-            entry="extends",
-            names=[name],
-            known=offered,
-        )
+        meant = f"Did you mean {near!r}?" if near else f"Known presets: {quoted_list(offered)}. A file ends in .toml."
+        problem = f"no installed distribution offers a preset called {name!r}"
+        _refuse(place, problem, meant, names=[name], known=offered)
     made = _imported(source, place)
     label = f"preset {name!r} ({source.distribution} {source.version})"
     if isinstance(made, Mapping):
-        return Document(label, made)
+        return _plain(Document(label, made))
     if isinstance(made, (str, Path)) or hasattr(made, "read_text"):
         file = Path(str(made))
         return attrs.evolve(read_document(file), source=f"{label} {file}")
-    raise CompositionError(
-        f"{label} is a {type(made).__name__}; a preset is a mapping, or the path of a TOML file.",
-        remedy=f"Repair the distribution {source.distribution!r}, or do not extend it.",
-        entry="extends",
-        file=place.source,
-        line=place.line,
-        **source.facts(),
-    )
+    problem = f"{label} is a {type(made).__name__}; a preset is a mapping, or the path of a TOML file"
+    remedy = f"Repair the distribution {source.distribution!r}, or do not extend it."
+    _refuse(place, problem, remedy, **source.facts())
 
 
 def _imported(source: PluginSource, place: Place) -> Any:
@@ -268,43 +299,3 @@ def _has(data: Any, path: str) -> bool:
     if path in data:
         return True
     return any(path.startswith(f"{key}.") and _has(value, path[len(key) + 1 :]) for key, value in data.items())
-
-
-def line_of(text: str, path: str) -> int | None:
-    """The line that sets the key at the end of a table path, or that begins the nearest table around it.
-
-    tomllib keeps no lines; headers and keys are found here well enough for messages.
-    """
-    wanted = re.sub(r"\[\d+\]", "", path)
-    table = ""
-    around: tuple[int, int] | None = None
-    below: int | None = None
-    for number, line in enumerate(text.splitlines(), start=1):
-        header = re.match(r"\s*\[\[?\s*(.+?)\s*\]\]?\s*(#.*)?$", line)
-        if header:
-            table = _spelled(header[1])
-            table = re.sub(r"^tool\.harness\.?", "", table)
-            here = table
-        else:
-            key = re.match(
-                r"\s*((?:[A-Za-z0-9_-]+|\"[^\"]*\"|'[^']*')(?:\s*\.\s*(?:[A-Za-z0-9_-]+|\"[^\"]*\"|'[^']*'))*)\s*=",
-                line,
-            )
-            if not key:
-                continue
-            here = ".".join(part for part in (table, _spelled(key[1])) if part)
-        if here == wanted:
-            return number
-        if here and wanted.startswith(f"{here}.") and (around is None or len(here) >= around[0]):
-            around = (len(here), number)
-        if below is None and here.startswith(f"{wanted}."):
-            below = number
-    if below is not None:
-        return below  # a table that only its parts are written of
-    return around[1] if around is not None else None
-
-
-def _spelled(header: str) -> str:
-    """A dotted key without its quotes."""
-    parts: Iterable[str] = re.findall(r"[A-Za-z0-9_-]+|\"[^\"]*\"|'[^']*'", header)
-    return ".".join(part.strip("\"'") for part in parts)

@@ -5,7 +5,10 @@ Imports no plugin, except a preset that is extended. Which plugins are installed
 
 from __future__ import annotations
 
+import math
+import os
 import re
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,7 +21,7 @@ from harness_core.host.composition import Composition, PluginTable
 from harness_core.host.config import ConfigProblem, structure_config
 from harness_core.host.discovery import discover
 from harness_core.host.documents import Documents, Find, collect
-from harness_core.host.references import resolve
+from harness_core.host.references import concealed, is_reference, resolve
 
 __all__ = ["FILE_NAME", "PLUGINS_VARIABLE", "find_composition", "read_composition", "selected", "structured"]
 
@@ -30,12 +33,25 @@ PLUGINS_VARIABLE = "HARNESS_PLUGINS"
 def find_composition(folder: Path) -> Path | None:
     """The composition of a folder: its harness.toml, or its pyproject.toml where that has a [tool.harness] table."""
     own = folder / FILE_NAME
-    if own.is_file():
+    if os.path.lexists(own):  # a link that leads nowhere was meant to lead somewhere
         return own
     project = folder / "pyproject.toml"
-    if project.is_file() and re.search(r"^\[tool\.harness\b", project.read_text(encoding="utf-8"), re.MULTILINE):
-        return project
-    return None
+    return project if project.is_file() and _speaks_of_harness(project) else None
+
+
+def _speaks_of_harness(project: Path) -> bool:
+    """Has it a [tool.harness] table? Where it cannot be read, reading it as a composition will say so."""
+    try:
+        text = project.read_text(encoding="utf-8-sig", errors="replace")
+    except OSError:
+        return True
+    if "harness" not in text:
+        return False
+    try:
+        tool = tomllib.loads(text).get("tool")
+    except (ValueError, RecursionError):
+        return re.search(r"^\s*\[\s*tool\s*\.\s*harness\s*[].]", text, re.MULTILINE) is not None
+    return isinstance(tool, dict) and "harness" in tool
 
 
 def read_composition(path: Path, find: Find = discover) -> Composition:
@@ -55,21 +71,19 @@ def structured(documents: Documents, environment: Mapping[str, str] | None = Non
     Raises:
         CompositionError: see `read_composition`.
     """
-    data = documents.merged()
-    problems: list[CompositionError] = []
-    try:
-        data = _resolved(data, environment)
-    except CompositionError as error:
-        raise _at(documents, error.entry or "", error.message.partition(": ")[2], error) from None
+    data, problems = _resolved(documents, documents.merged(), (), environment)
+    if problems:
+        raise _together(problems)
     made = structure_config(data, Composition)
     if isinstance(made, list):
         problems = [_at(documents, each.path, each.problem.removesuffix("."), each) for each in made]
     else:
-        problems = [_at(documents, each.path, each.problem, each) for each in _inconsistencies(made)]
+        problems = [_at(documents, each.path, concealed(each.problem, data), each) for each in _inconsistencies(made)]
         try:
             made.settings()
         except HarnessError as error:
-            problems.append(_at(documents, f"prompt.{error.entry or ''}".rstrip("."), error.message, error))
+            path = f"prompt.{error.entry or ''}".rstrip(".")
+            problems.append(_at(documents, path, concealed(error.message, data), error))
     if problems:
         raise _together(problems)
     assert isinstance(made, Composition)
@@ -109,45 +123,35 @@ def _switch(composition: Composition, stays: Any) -> None:
         composition.agents[name] = attrs.evolve(agent, plugins=switched(agent.plugins))
 
 
-def _resolved(data: Mapping[str, Any], environment: Mapping[str, str] | None) -> dict[str, Any]:
-    """The data with its references replaced, those in plugins' settings excepted."""
-    rest = {key: value for key, value in data.items() if key not in ("plugins", "agents")}
-    done: dict[str, Any] = resolve(rest, "", environment)
-    if "plugins" in data:
-        done["plugins"] = _plugins(data["plugins"], "plugins", environment)
-    agents = data.get("agents")
-    if isinstance(agents, Mapping):
-        done["agents"] = {name: _agent(table, f"agents.{name}", environment) for name, table in agents.items()}
-    elif "agents" in data:
-        done["agents"] = agents
-    return done
-
-
-def _agent(table: Any, path: str, environment: Mapping[str, str] | None) -> Any:
-    if not isinstance(table, Mapping):
-        return table
-    rest: dict[str, Any] = resolve({k: v for k, v in table.items() if k != "plugins"}, path, environment)
-    if "plugins" in table:
-        rest["plugins"] = _plugins(table["plugins"], f"{path}.plugins", environment)
-    return rest
-
-
-def _plugins(tables: Any, path: str, environment: Mapping[str, str] | None) -> Any:
-    if not isinstance(tables, Mapping):
-        return tables
-    done = {}
-    for name, table in tables.items():
-        if isinstance(table, Mapping):
-            config = {"config": table["config"]} if "config" in table else {}
-            rest = {key: value for key, value in table.items() if key != "config"}
-            table = {**resolve(rest, f"{path}.{name}", environment), **config}
-        done[name] = table
-    return done
+def _resolved(
+    documents: Documents, value: Any, keys: tuple[str, ...], environment: Mapping[str, str] | None
+) -> tuple[Any, list[CompositionError]]:
+    """A value with its references replaced, those in plugins' settings excepted, and what is wrong with them."""
+    if keys[-1:] == ("config",) and keys[:-2] in (("plugins",), ("agents", *keys[1:2], "plugins")):
+        return value, []
+    if not isinstance(value, Mapping) or is_reference(value):
+        try:
+            # A text in the place of a table is refused when it is structured.
+            return resolve(value, ".".join(keys), environment), []
+        except CompositionError as error:
+            return value, [_at(documents, error.entry or "", error.message.partition(": ")[2], error)]
+    done: dict[str, Any] = {}
+    problems: list[CompositionError] = []
+    for key, each in value.items():
+        done[key], found = _resolved(documents, each, (*keys, key), environment)
+        problems += found
+    return done, problems
 
 
 def _inconsistencies(composition: Composition) -> Iterator[ConfigProblem]:
     """What each table may say, but not all of them together."""
     agents = composition.agents
+    for path, _, plugin_table, _ in composition.tables():
+        if plugin_table.scope in ("", "global"):
+            yield ConfigProblem(f"{path}.scope", "no scope can be called so; remove the key for the scope of everybody")
+    for path, number in _numbers(composition):
+        if not math.isfinite(number):
+            yield ConfigProblem(path, "expected a finite number")
     for name, table in agents.items():
         if not name or name == "global":
             yield ConfigProblem(f"agents.{name}", "no agent can be called so: that is the scope of everybody")
@@ -178,6 +182,15 @@ def _inconsistencies(composition: Composition) -> Iterator[ConfigProblem]:
             yield ConfigProblem(
                 f"outermost[{index}]", f"no plugin here is called {name!r}; did you mean {near!r}?", tuple(named)
             )
+
+
+def _numbers(composition: Composition) -> Iterator[tuple[str, float]]:
+    """The numbers that a model or an order is given: TOML has more than these can take."""
+    models = {"model": composition.model} | {f"agents.{name}.model": a.model for name, a in composition.agents.items()}
+    for path, model in models.items():
+        yield from ((f"{path}.{key}", value) for key, value in attrs.asdict(model).items() if isinstance(value, float))
+    for kind, tables in _placements(composition):
+        yield from ((f"{kind}.{name}.order", each.order) for name, each in tables.items() if each.order is not None)
 
 
 def _ancestors(composition: Composition, name: str) -> list[str]:
