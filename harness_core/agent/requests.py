@@ -69,6 +69,10 @@ class Requests:
         self._agent = agent
         self._chosen = chosen
         self._default = default
+        self._default_then = default
+        """The default when the last header was logged."""
+        self._named = set(_given(chosen))
+        """What was ever chosen for this agent: no default replaces it."""
         self._first_of_loop = True
         self._proposed_for: RequestHeader | None = None
         self._proposed = _NOTHING
@@ -86,6 +90,12 @@ class Requests:
     def choose(self, config: CallConfig) -> None:
         """Values that the next request starts with, over those of the last header."""
         self._chosen = CallConfig(**{**_given(self._chosen), **_given(config)})
+        self._named.update(_given(config))
+
+    def settle(self, default: CallConfig) -> None:
+        """Another default: it counts for the next request where the last one had the default's value, and nobody chose it."""
+        self._default = default
+        self._proposed_for = None
 
     async def answer(self, turn: int, step: int, assembly: PromptAssembly, system: str) -> Answer:
         """Ask the model until it answers or nobody wants to try again.
@@ -121,6 +131,12 @@ class Requests:
     def _merged(self, header: RequestHeader) -> CallConfig:
         last = {name: value for name, value in _given(header.config).items() if name not in header.supplied}
         chosen = _given(self._chosen)
+        if self._default != self._default_then:
+            then, now = _given(self._default_then), _given(self._default)
+            free = [f.name for f in attrs.fields(CallConfig) if f.name not in self._named]
+            followed = [name for name in free if last.get(name) == then.get(name)]
+            last = {name: value for name, value in last.items() if name not in followed}
+            chosen = {name: now[name] for name in followed if name in now} | chosen
         merged = CallConfig(**{**last, **chosen})
         if self._first_of_loop and "effort" in last and "effort" not in chosen:
             route = (header.config.provider, header.config.model)
@@ -181,6 +197,7 @@ class Requests:
             session.append(HeaderWritten(header=header, reason=reason, provenance=origins))
         self._first_of_loop = False
         self._chosen = _NOTHING
+        self._default_then = self._default
 
     def _log_route(self, resolved: ResolvedCall) -> None:
         session, config = self._agent.session, resolved.config

@@ -95,18 +95,10 @@ class Agents(Mapping[str, Agent]):
         return CallConfig(**{name: value for config in chain for name, value in config.given().items()})
 
     def configure(self, settings: AgentSettings, models: Mapping[Scope, CallConfig]) -> None:
-        """Take other settings, and other models by scope; agents that run take over what that changes for them."""
-        before = {agent: self.default(agent.scope) for agent in self.values()}
+        """Take other settings, and other models by scope; agents that run follow where nobody chose for them."""
         self.settings, self._models = settings, dict(models)
-        for agent, was in before.items():
-            now = self.default(agent.scope)
-            changed = {
-                field.name: value
-                for field in attrs.fields(CallConfig)
-                if (value := getattr(now, field.name)) != getattr(was, field.name) and value is not None
-            }
-            if changed:
-                agent.configure(**changed)
+        for agent in self.values():
+            agent.requests.settle(self.default(agent.scope))
 
     async def create(
         self,
@@ -190,6 +182,7 @@ class Agents(Mapping[str, Agent]):
                 if inspect.isawaitable(result):
                     await result
             agent_scope.effects.require_active()
+            agent.requests.settle(self.default(agent_scope))  # the composition may have changed meanwhile
         except BaseException:
             await self._undo(agent_id, agent_scope, session, is_new)
             raise
