@@ -139,7 +139,7 @@ async def together(subject: Subject) -> list[Finding]:
 @asynccontextmanager
 async def _everybody(subject: Subject, use: PluginUse) -> AsyncIterator[Harness]:
     """A harness with everything that is installed. What is left out of it is looked at here, and not logged."""
-    log = logging.getLogger("harness")
+    log = logging.getLogger("harness.changing")
     quiet, log.disabled = log.disabled, True
     try:
         async with Harness(plugins=[*subject.others, use], autoload=True, on_error="skip") as harness:
