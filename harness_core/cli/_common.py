@@ -25,7 +25,7 @@ from harness_core.host.composition import Composition
 from harness_core.host.documents import Documents, collect
 from harness_core.host.reading import FILE_NAME, PLUGINS_VARIABLE, find_composition, selected, structured
 
-__all__ = ["Chosen", "common_options", "emit_json", "fail", "write_json"]
+__all__ = ["Chosen", "common_options", "emit_json", "fail", "write_file", "write_json"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -132,8 +132,17 @@ def write_json(path: Path, value: Any) -> None:
     Raises:
         CompositionError: it cannot be written.
     """
+    write_file(path, json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+
+
+def write_file(path: Path, content: str) -> None:
+    """A file that an option of a command names.
+
+    Raises:
+        CompositionError: it cannot be written.
+    """
     try:
-        path.write_text(json.dumps(value, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+        path.write_text(content, encoding="utf-8")
     except OSError as error:
         raise CompositionError(
             f"{path} cannot be written: {error.strerror}.", remedy="Name another file.", file=str(path)

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
+from harness_core.cli._common import write_file
 from harness_core.hooks import Listener
 from harness_core.inspect import Change, DispatchTrace, Failure, ListenerRun, conflicts
 from harness_core.inspect.difference import facts
@@ -155,6 +156,10 @@ def _run_text(run: ListenerRun) -> Text:
 
 
 def write_page(path: Path, content: str) -> None:
-    """Write a page and say where it is."""
-    path.write_text(content, encoding="utf-8")
+    """Write a page and say where it is.
+
+    Raises:
+        CompositionError: it cannot be written.
+    """
+    write_file(path, content)
     click.echo(f"wrote {path}", err=True)

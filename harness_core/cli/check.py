@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import sys
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import anyio
 import click
 
-from harness_core.cli._common import Chosen, common_options, emit_json
+from harness_core.cli._common import Chosen, common_options, emit_json, write_json
 from harness_core.cli._findings import exit_status, show_findings
 from harness_core.cli._sarif import as_sarif
 from harness_core.errors import CompositionError
@@ -35,7 +34,7 @@ def check(chosen: Chosen, scope_names: tuple[str, ...], strict: bool, sarif: Pat
     logging.getLogger("harness.changing").setLevel(logging.ERROR)  # what is left out is among the findings
     findings = anyio.run(_find, chosen, scope_names)
     if sarif is not None:
-        sarif.write_text(json.dumps(as_sarif(findings), indent=2) + "\n", encoding="utf-8")
+        write_json(sarif, as_sarif(findings))
     if chosen.as_json:
         emit_json({"findings": [finding.to_json() for finding in findings]})
     else:

@@ -114,8 +114,17 @@ def _digest(value: Any) -> str:
 
 
 def write_lock(path: Path, lock: Mapping[str, Any]) -> None:
-    """Write a lock so that a line of it is a line of a review."""
-    path.write_text(json.dumps(lock, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+    """Write a lock so that a line of it is a line of a review.
+
+    Raises:
+        CompositionError: it cannot be written.
+    """
+    try:
+        path.write_text(json.dumps(lock, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise CompositionError(
+            f"The lock {path} cannot be written: {error.strerror}.", remedy="Name another file.", file=str(path)
+        ) from None
 
 
 def read_lock(path: Path) -> dict[str, Any]:

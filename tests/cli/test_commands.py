@@ -218,6 +218,13 @@ def test_check_fails_on_errors_and_writes_sarif(folder: Path) -> None:
     assert sarif["version"] == "2.1.0"
 
 
+@pytest.mark.parametrize("command", [("lock", "--file"), ("check", "--sarif"), ("trace", "--html")])
+def test_a_file_that_cannot_be_written_is_explained(folder: Path, command: tuple[str, ...]) -> None:
+    done = harness(*command, "none/such.file", cwd=folder, status=1)
+    assert "none/such.file cannot be written: No such file or directory. Name another file." in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_a_lock_is_written_checked_and_compared(folder: Path) -> None:
     harness("lock", cwd=folder)
     assert "Nothing changed" in harness("lock", "--check", cwd=folder).stdout
