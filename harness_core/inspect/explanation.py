@@ -166,9 +166,7 @@ def _why_text(
         tied = [
             each.name
             for each in trace.entries
-            if each.kind == kind
-            and override_of(each, overrides).order_of(each) == order
-            and each.name != entry.name
+            if each.kind == kind and override_of(each, overrides).order_of(each) == order and each.name != entry.name
         ]
         if tied:
             said.append(f"tied with {', '.join(dict.fromkeys(tied))}: the earlier registration comes first")
