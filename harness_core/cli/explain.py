@@ -6,16 +6,19 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import attrs
 import click
 from rich.console import Console
 from rich.text import Text
 
+from harness_core._text import nearest
 from harness_core.cli._common import FAILED, Chosen, common_options, emit_json
 from harness_core.cli._show import change_text, console, failure_text
 from harness_core.inspect import (
     Explanation,
     Found,
     LoggedPiece,
+    Owner,
     TracedStep,
     explain as explain_element,
     explain_logged,
@@ -25,7 +28,9 @@ from harness_core.inspect import (
     tool_writers,
     traced_step,
 )
+from harness_core.inspect.compare import snapshot_parts
 from harness_core.inspect.logged import LoggedRequest, request_at
+from harness_core.inspect.lost import known_names, lost_text
 
 __all__ = ["explain"]
 
@@ -47,7 +52,8 @@ def explain(
 ) -> None:
     """Explain NAME: a section, context, variable, tool or message, or a piece of text that the model saw.
 
-    Exits with 1 when nothing of that name or text is found.
+    Exits with 1 when nothing of that name or text is found. What had the text and is not part of the prompt, or reads
+    otherwise in the end, is told.
     """
     if number is not None and log is None:
         raise click.UsageError("--request needs --log.")
@@ -55,32 +61,47 @@ def explain(
         contents = open_log(log, chosen.composition.agent_settings(chosen.folder).store)
         _show_logged(chosen, request_at(contents, number), name)
         return
-    elements, texts, traced = anyio.run(_explain, chosen, name, scope_name, prompt)
+    found = anyio.run(_explain, chosen, name, scope_name, prompt)
     if chosen.as_json:
-        emit_json({"elements": [each.to_json() for each in elements], "texts": [each.to_json() for each in texts]})
+        emit_json({lane: [each.to_json() for each in getattr(found, lane)] for lane in ("elements", "texts", "lost")})
     else:
-        _show(elements, texts, traced, name)
-    if not elements and not texts:
+        _show(found, name)
+    if not found.elements and not found.texts:
         raise SystemExit(FAILED)
 
 
-async def _explain(
-    chosen: Chosen, name: str, scope_name: str | None, prompt: str | None
-) -> tuple[list[Explanation], list[Found], TracedStep]:
+@attrs.frozen
+class _Answer:
+    """What is called so; where the model sees the text; what had it, and has it no longer."""
+
+    traced: TracedStep
+    elements: list[Explanation]
+    texts: list[Found]
+    lost: list[Explanation]
+    near: str | None
+
+
+async def _explain(chosen: Chosen, name: str, scope_name: str | None, prompt: str | None) -> _Answer:
     async with chosen.harness() as harness:
         scope = harness.scope(scope_name) if scope_name else harness.root
         prompts = [prompt] if prompt is not None else []
         traced = await traced_step(harness, scope, prompts, cwd=str(Path.cwd()))
         elements = explain_element(harness, scope, traced.assembly, name, traced.step)
-        texts = find_text(traced.assembly, name, step=traced.step, tools=tool_writers(harness, scope))
-        return elements, texts if not elements else [], traced
+        if elements:
+            return _Answer(traced, elements, [], [], None)
+        tools = tool_writers(harness, scope)
+        texts = find_text(traced.assembly, name, step=traced.step, tools=tools)
+        had = lost_text(traced.assembly, name, traced.step) if not texts else []
+        lost = [found for each in had for found in explain_element(harness, scope, traced.assembly, each, traced.step)]
+        near = nearest(name, {*known_names(traced.assembly), *tools, *harness.tools.view(scope).known})
+        return _Answer(traced, [], texts, lost, near)
 
 
-def _show(elements: list[Explanation], texts: list[Found], traced: TracedStep, name: str) -> None:
+def _show(answer: _Answer, name: str) -> None:
     out = console()
-    for element in elements:
+    for element in answer.elements:
         _show_element(out, element)
-    for found in texts:
+    for found in answer.texts:
         out.print(Text(f"In the {found.where}, from character {found.start}:", style="bold"), soft_wrap=True)
         for piece in found.pieces:
             text = Text("  ")
@@ -91,12 +112,21 @@ def _show(elements: list[Explanation], texts: list[Found], traced: TracedStep, n
             if piece.via is not None:
                 text.append(f"\n    the reference was put there by {piece.via}", style="dim")
             for place, writer in enumerate(piece.chain):
-                text.append(f"\n    {'changed' if place else 'registered'} by {writer}", style="dim")
+                verb = "changed" if place else "added" if writer.hook else "registered"
+                text.append(f"\n    {verb} by {writer}", style="dim")
             out.print(text, soft_wrap=True)
-    if not elements and not texts:
-        out.print(f"Nothing is called {name!r} here, and the model sees no such text.")
-        if traced.assembly.failure is not None:
-            out.print(failure_text("The assembly failed with", traced.assembly.failure))
+    if answer.elements or answer.texts:
+        return
+    if answer.lost:
+        out.print(f"The model does not see {name!r}. It was in:", soft_wrap=True, markup=False)
+        for element in answer.lost:
+            _show_element(out, element)
+    else:
+        near = f" Did you mean {answer.near!r}?" if answer.near is not None else ""
+        said = f"Nothing is called {name!r} here, and the model sees no such text.{near}"
+        out.print(said, soft_wrap=True, markup=False)
+    if answer.traced.assembly.failure is not None:
+        out.print(failure_text("The assembly failed with", answer.traced.assembly.failure))
 
 
 def _show_element(out: Console, element: Explanation) -> None:
@@ -129,14 +159,27 @@ def _show_logged(chosen: Chosen, request: LoggedRequest, name: str) -> None:
         for each in found:
             text = Text(f"  {each.where}: ")
             text.append(each.name, style="cyan")
-            text.append(f" of {each.owner}")
-            if each.changed_by is not None:
-                by = each.changed_by
-                text.append(f", changed by {by}" + (f" ({by.file}:{by.line})" if by.file else ""), style="yellow")
+            by = each.changed_by
+            if by is None:
+                text.append(f" of {each.owner}")
+            else:
+                added = each.owner == Owner()  # nobody registered it
+                text.append(f", added by {by}" if added else f" of {each.owner}, changed by {by}")
+                text.append(f" in {by.hook}" if by.hook else "")
+                text.append(f" ({by.file}:{by.line})" if by.file else "")
             text.append(f"\n    {each.note}" if each.note else "", style="dim")
             text.append(f"\n    {each.text[:_SHOWN]}" if each.text else "", style="dim")
             out.print(text, soft_wrap=True)
         if not found:
-            out.print(f"Nothing is called {name!r} in it, and it holds no such text.")
+            near = nearest(name, {*_recorded_names(request)})
+            hint = f" Did you mean {near!r}?" if near is not None else ""
+            said = f"Nothing is called {name!r} in it, and it holds no such text.{hint}"
+            out.print(said, soft_wrap=True, markup=False)
     if not found:
         raise SystemExit(FAILED)
+
+
+def _recorded_names(request: LoggedRequest) -> list[str]:
+    lanes = ("sections", "variables", "tools", "dropped")
+    names = [str(each["name"]) for lane in lanes for each in request.provenance.get(lane, ())]
+    return [*names, *(part.name for part in snapshot_parts(request.messages))]

@@ -66,9 +66,13 @@ def _report(chosen: Chosen, changes: list[Change]) -> None:
 
 def _show(changes: list[Change]) -> None:
     console = Console(highlight=False, soft_wrap=True)
+    same: dict[str, list[Change]] = {}
     for change in changes:
-        who = f" by {change.plugin} {change.version or ''}".rstrip() if change.plugin else ""
-        where = f" in scope {change.scope}" if change.scope else ""
+        same.setdefault(json.dumps({**change.to_json(), "scope": None}), []).append(change)
+    for change, *others in same.values():
+        who = f" of {change.plugin} {change.version or ''}".rstrip() if change.plugin and change.scope else ""
+        scopes = ", ".join(each.scope for each in (change, *others))
+        where = f" in scope{'s' if others else ''} {scopes}" if change.scope else ""
         console.print(Text(f"{change.what} {change.lane[:-1]} {change.name!r}{who}{where}", style="bold"))
         for line in difflib.unified_diff(_lines(change.before), _lines(change.after), lineterm="", n=1):
             if not line.startswith(("---", "+++", "@@")):

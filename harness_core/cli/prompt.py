@@ -13,6 +13,7 @@ from rich.text import Text
 
 from harness_core.cli._common import Chosen, common_options, emit_json
 from harness_core.host import Harness
+from harness_core.models import ToolSchema
 from harness_core.prompt import (
     AssembleContext,
     PromptAssembly,
@@ -20,6 +21,8 @@ from harness_core.prompt import (
     render_context_sections,
     render_parts,
 )
+from harness_core.prompt.authors import Author, Authors
+from harness_core.scopes import Origin
 
 __all__ = ["prompt"]
 
@@ -53,21 +56,35 @@ async def _describe(chosen: Chosen, scope_name: str | None) -> dict[str, Any]:
         assembly = await harness.assemble(AssembleContext(scope=scope, cwd=str(Path.cwd())))
         return {
             "scope": scope.name,
-            "sections": [_part(part) for part in render_parts(assembly)],
-            "contexts": [_part(part) for part in render_context_sections(assembly)],
+            "sections": [_part(part, _who(assembly, "sections", part)) for part in render_parts(assembly)],
+            "contexts": [_part(part, _who(assembly, "contexts", part)) for part in render_context_sections(assembly)],
             "tools": _tools(assembly),
             "variables": _variables(harness, scope, assembly),
             "failures": [{"plugin": each.name, "error": str(each.error)} for each in harness.failures],
         }
 
 
-def _part(part: RenderedPart) -> dict[str, Any]:
+def _who(assembly: PromptAssembly, lane: str, part: RenderedPart | ToolSchema) -> dict[str, Any]:
+    """Who registered a part, and which listener added or changed it."""
+    record = next((each for each in getattr(assembly, lane) if each.name == part.name), part)
+    return _said(part.origin, Authors(assembly).of_record(lane, record))
+
+
+def _said(origin: Origin | None, author: Author | None) -> dict[str, Any]:
+    if author is None:
+        return {"plugin": origin.plugin if origin is not None else None, "by": str(origin or "a listener")}
+    if origin is None:
+        return {"plugin": author.origin.plugin, "by": f"{author.origin}, in {author.listener.hook}"}
+    changed_by = author.origin.plugin
+    return {"plugin": origin.plugin, "by": f"{origin}, changed by {changed_by}", "changed_by": changed_by}
+
+
+def _part(part: RenderedPart, who: dict[str, Any]) -> dict[str, Any]:
     size = len(part.text.encode())
     return {
         "name": part.name,
         "order": part.order,
-        "plugin": part.origin.plugin if part.origin is not None else None,
-        "by": str(part.origin) if part.origin is not None else "a listener",
+        **who,
         "bytes": size,
         "estimated_tokens": -(-size // _BYTES_PER_TOKEN),
         "text": part.text,
@@ -79,8 +96,7 @@ def _tools(assembly: PromptAssembly) -> list[dict[str, Any]]:
         {
             "name": tool.name,
             "order": place,
-            "plugin": tool.origin.plugin if tool.origin is not None else None,
-            "by": str(tool.origin) if tool.origin is not None else "a listener",
+            **_who(assembly, "tools", tool),
             "bytes": len(tool.canonical.encode()),
             "estimated_tokens": -(-len(tool.canonical.encode()) // _BYTES_PER_TOKEN),
             "text": tool.description,
@@ -91,12 +107,12 @@ def _tools(assembly: PromptAssembly) -> list[dict[str, Any]]:
 
 def _variables(harness: Harness, scope: Any, assembly: PromptAssembly) -> list[dict[str, Any]]:
     owners = {entry.name: entry.origin for entry in harness.prompt.entries(scope) if entry.kind == "variable"}
+    authors = Authors(assembly)
     return [
         {
             "name": name,
             "order": None,
-            "plugin": owners[name].plugin if name in owners else None,
-            "by": str(owners[name]) if name in owners else "a listener",
+            **_said(owners.get(name), authors.of_variable(name)),
             "bytes": len((value or "").encode()),
             "estimated_tokens": None,
             "text": value if value is not None else "(no value)",

@@ -17,7 +17,9 @@ import attrs
 
 from harness_core.errors import CompositionError
 from harness_core.host.scope import Scope
-from harness_core.prompt import render_parts
+from harness_core.models import ToolSchema
+from harness_core.prompt import PromptAssembly, RenderedPart, render_parts
+from harness_core.prompt.authors import Authors
 
 if TYPE_CHECKING:
     from harness_core.host.harness import Harness
@@ -81,13 +83,13 @@ async def _scope(harness: Harness, scope: Scope) -> dict[str, Any]:
         {
             "name": part.name,
             "order": part.order,
-            "plugin": part.origin.plugin if part.origin else None,
+            "plugin": _plugin(assembly, "sections", part),
             "text": part.text,
         }
         for part in render_parts(assembly)
     ]
     tools = [
-        {"name": tool.name, "plugin": tool.origin.plugin if tool.origin else None, "schema": json.loads(tool.canonical)}
+        {"name": tool.name, "plugin": _plugin(assembly, "tools", tool), "schema": json.loads(tool.canonical)}
         for tool in assembly.tools
     ]
     return {
@@ -107,6 +109,15 @@ async def _scope(harness: Harness, scope: Scope) -> dict[str, Any]:
         ],
         "digest": _digest({"sections": sections, "tools": tools}),
     }
+
+
+def _plugin(assembly: PromptAssembly, lane: str, part: RenderedPart | ToolSchema) -> str | None:
+    """Whose a part is: who registered it, or whose listener added it."""
+    if part.origin is not None:
+        return part.origin.plugin
+    records = (each for each in getattr(assembly, lane) if each.name == part.name)
+    author = Authors(assembly).of_record(lane, next(records, part))
+    return author.origin.plugin if author is not None else None
 
 
 def _digest(value: Any) -> str:

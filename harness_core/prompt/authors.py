@@ -12,6 +12,7 @@ import attrs
 
 from harness_core.prompt._lanes import Edit, author_of
 from harness_core.prompt.records import PromptAssembly
+from harness_core.scopes import Origin
 
 __all__ = ["Author", "Authors"]
 
@@ -24,6 +25,12 @@ class Author:
 
     listener: Any
     line: int
+
+    @property
+    def origin(self) -> Origin:
+        """Whose the listener is: what stands for a record that no plugin registered."""
+        by = self.listener
+        return Origin(plugin=by.plugin, distribution=by.distribution, version=by.version, scope=by.scope.name)
 
 
 class Authors:

@@ -122,6 +122,10 @@ def test_each_agent_has_a_prompt_and_a_lock_of_its_own(folder: Path) -> None:
     assert [(change["scope"], change["lane"], change["name"], change["breaks_prefix"]) for change in changes] == [
         ("reviewer", "sections", "deployment:persona", True)
     ]
+    (folder / "harness.toml").write_text(FILE.replace("[prompt]", "[prompt]\nidentity = false"))
+    shown = harness("diff", cwd=folder, status=1, HARNESS_TEST_URL="https://models.example").stdout
+    assert shown.startswith("removed section 'harness:identity' of harness in scopes global, reviewer\n")
+    assert shown.count("removed section") == 1
 
 
 def test_check_looks_at_each_agent(folder: Path) -> None:

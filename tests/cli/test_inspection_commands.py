@@ -44,20 +44,35 @@ class Meddler:
         return Enter(m for m in step.messages if m.text != "spam")
 
 
+class Adder:
+    @hookimpl
+    def system_prompt_assemble(self, assembly):
+        assembly.sections.append(Section("adder:note", "Mind the step.", order=40))
+        assembly.variables["shade"] = "dark"
+
+
+class Dropper:
+    @hookimpl
+    def system_prompt_assemble(self, assembly):
+        assembly.sections[:] = [each for each in assembly.sections if each.order < 30]
+
+
 class Failing:
     @hookimpl
     def system_prompt_assemble(self, assembly):
         raise LookupError("no map")
 """
 
+EXTRAS = ("Meddler", "Failing", "Adder", "Dropper")
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A working folder with three plugins on the path, as if they had been installed from two distributions."""
+    """A working folder with plugins on the path, as if they had been installed from two distributions."""
     site = tmp_path / "site"
     for name, version, entries in (
         ("kitchen-rules", "1.5", "rules = kitchen_plugins:Rules"),
-        ("kitchen-extras", "0.3", "meddler = kitchen_plugins:Meddler\nfailing = kitchen_plugins:Failing"),
+        ("kitchen-extras", "0.3", "\n".join(f"{each.lower()} = kitchen_plugins:{each}" for each in EXTRAS)),
     ):
         info = site / f"{name.replace('-', '_')}-{version}.dist-info"
         info.mkdir(parents=True)
@@ -205,6 +220,33 @@ def test_explain_says_who_is_behind_a_name_or_a_text(folder: Path) -> None:
 def test_explain_exits_with_1_when_there_is_nothing(folder: Path) -> None:
     assert "Nothing is called 'nowhere'" in harness("explain", "nowhere", cwd=folder, status=1).stdout
     harness("explain", "x", "--request", "1", cwd=folder, status=2)
+
+
+def test_explain_names_the_nearest_where_there_is_nothing(folder: Path) -> None:
+    assert "Did you mean 'rules:how'?" in harness("explain", "rules:hw", cwd=folder, status=1).stdout
+    assert "Did you mean 'look'?" in harness("explain", "lok", cwd=folder, status=1).stdout
+
+
+def test_what_a_listener_adds_is_its_own_wherever_it_is_shown(folder: Path) -> None:
+    (folder / "harness.toml").write_text("autoload = false\n[plugins.rules]\n[plugins.dropper]\n[plugins.adder]\n")
+    lost = harness("explain", "Mind the", cwd=folder, status=1).stdout
+    assert "The model does not see 'Mind the'. It was in:" in lost
+    assert "section adder:note: not there; removed by plugin 'dropper' (kitchen-extras 0.3)" in lost
+    (folder / "harness.toml").write_text(
+        'autoload = false\n[plugins.rules]\n[plugins.dropper]\nafter = ["adder"]\n[plugins.adder]\n'
+    )
+    assert "added by adder (kitchen-extras 0.3) in system_" in harness("explain", "Mind the", cwd=folder).stdout
+    parts = told("prompt", cwd=folder)
+    note = parts["sections"][-1]
+    assert (note["plugin"], note["by"]) == ("adder", "plugin 'adder' (kitchen-extras 0.3), in system_prompt_assemble")
+    assert [(each["name"], each["plugin"]) for each in parts["variables"]] == [("city", "rules"), ("shade", "adder")]
+    harness("lock", cwd=folder)
+    (locked,) = json.loads((folder / "harness.lock.json").read_text())["scopes"].values()
+    assert [(each["name"], each["plugin"]) for each in locked["sections"]][-1] == ("adder:note", "adder")
+    harness("run", "--session", "s", "Hello", cwd=folder)
+    logged = harness("explain", "adder:note", "--log", "s", cwd=folder).stdout
+    assert "system: adder:note, added by adder (kitchen-extras 0.3) in system_prompt_assemble" in logged
+    assert "Did you mean 'adder:note'?" in harness("explain", "adder:not", "--log", "s", cwd=folder, status=1).stdout
 
 
 def test_explain_of_a_log_needs_no_plugins(session: Path) -> None:

@@ -18,6 +18,7 @@ from harness_core import (
     hookimpl,
 )
 from harness_core.inspect import Explanation, explain, find_text, tool_writers, traced_step
+from harness_core.inspect.lost import known_names, lost_text
 from tests.inspect.conftest import Looked
 
 pytestmark = pytest.mark.anyio
@@ -232,3 +233,28 @@ async def test_a_message_of_a_plugin_with_a_kind_of_its_own_is_not_the_users() -
             "metres": "guide",
             "feet": "the user",
         }
+
+
+async def test_a_text_that_did_not_make_it_is_known_by_what_had_it() -> None:
+    def register(ctx: Any) -> None:
+        ctx.prompt.section("bound", "Use the hammer.", order=1, tools=["hammer"])
+        ctx.prompt.section("whole", "All there is in {{city}}.", order=2, complete=True)
+        ctx.prompt.section("other", lambda _: "Beside it in {{city}}.", order=3)
+        ctx.prompt.variable("city", lambda _: "Paris")
+
+    class Drops:
+        @hookimpl
+        def agent_pre_step(self, step: Any) -> Enter:
+            return Enter(each for each in step.messages if each.text != "spam")
+
+    async with Harness(plugins=[Registering("p", register), Drops()], autoload=False) as harness:
+        traced = await traced_step(harness, harness.root, ["spam", "eggs"])
+        spam = traced.step.given.lanes["messages"][0] if traced.step is not None else None
+
+    def lost(fragment: str) -> list[str]:
+        return lost_text(traced.assembly, fragment, traced.step)
+
+    assert (lost("the hammer"), lost("it in {{city}}"), lost("it in Paris")) == (["bound"], ["other"], ["other"])
+    assert lost("spam") == [spam.id if spam is not None else ""]
+    assert lost("nowhere") == lost("") == []
+    assert known_names(traced.assembly) == ["harness:identity", "deployment:persona", "bound", "whole", "other", "city"]
