@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal as OneOf, TypeAlias
 
 import attrs
 
+from harness_core._text import nearest
 from harness_core.hooks.specs import OBSERVERS, WATERFALLS
 from harness_core.host.discovery import PluginSource
 from harness_core.prompt._entries import TextEntry, VariableEntry
@@ -54,6 +55,11 @@ _REMEDIES: dict[PluginState, str] = {
 """How to get a plugin back (UC-20)."""
 
 
+def _remedy(state: PluginState, wanted: str, sources: Iterable[str]) -> str:
+    near = nearest(wanted, sources) if state == "not installed" else None
+    return f"Did you mean {near!r}?" if near is not None else _REMEDIES[state]
+
+
 def inventory(
     harness: Harness, installed: Sequence[PluginSource], listed: Mapping[str, PluginTable]
 ) -> list[PluginStatus]:
@@ -70,11 +76,14 @@ def inventory(
         if table is not None and not table.enabled:
             state, why = "disabled", "the composition or a switch says enabled = false"
         elif offered is None:
-            state, why = "not installed", "the composition names it, but no installed distribution offers it"
+            state, why = "not installed", "it is named, but no installed distribution offers it"
         elif failure is not None:
             state, why = "failed", str(failure.error)
         else:
-            state, why = "not loaded", "the composition does not name it, and autoload is off"
+            state, why = (
+                "not loaded",
+                "it is not named, and others are not loaded (autoload = false, or HARNESS_PLUGINS)",
+            )
         found.append(
             PluginStatus(
                 name=name,
@@ -84,7 +93,7 @@ def inventory(
                 version=offered.version if offered is not None else None,
                 entry_point=offered.entry_point if offered is not None else None,
                 why=why,
-                remedy=_REMEDIES[state],
+                remedy=_remedy(state, table.plugin or name if table is not None else name, sources),
             )
         )
     found += _others(harness, installed, found)

@@ -184,6 +184,7 @@ on_error = "skip"
 [plugins.deepseek.config]
 base_url = "no address"
 [agents.writer.plugins.absent]
+[plugins.fact]
 """
     )
     text = harness("plugins", cwd=folder).stdout
@@ -193,6 +194,7 @@ base_url = "no address"
         "deepseek": ("failed", "it is tried again at the next start"),
         "facts": ("not loaded", "-p NAME"),
         "absent": ("not installed", "Install the distribution"),
+        "fact": ("not installed", "Did you mean 'facts'?"),
     }
     for name, (state, remedy) in told.items():
         assert listed[name]["state"] == state

@@ -60,17 +60,17 @@ def test_an_upgrade_is_told_with_lane_plugin_version_and_what_it_does_to_the_cac
     world.install("1.1", GOOD.replace("order=50", "order=40"))
     changed, diff = world.reports("lock --check", "diff")
     assert (changed.code, changed.out) == (1, diff.out)
-    assert "changed plugin 'weather' by weather 1.1 -1.0 +1.1" in changed.text
-    assert "changed context 'weather:sky' by weather 1.1 in scope global" in changed.text
+    assert "changed plugin 'weather' -1.0 +1.1" in changed.text
+    assert "changed context 'weather:sky' of weather 1.1 in scope global" in changed.text
     assert '- "order": 50, + "order": 40,' in changed.text
     assert "section" not in changed.text and "cache breaks" not in changed.text
 
     world.install("2.0", GOOD.replace("weather:tone", "weather:manner").replace("order=20", "order=35"))
     changed, hooks = world.reports("lock --check", "hooks")
     assert changed.code == 1
-    assert "changed plugin 'weather' by weather 2.0 -1.0 +2.0" in changed.text
-    assert "removed section 'weather:tone' by weather 2.0 in scope global -Be cheerful." in changed.text
-    assert "added section 'weather:manner' by weather 2.0 in scope global +Be cheerful." in changed.text
+    assert "changed plugin 'weather' -1.0 +2.0" in changed.text
+    assert "removed section 'weather:tone' of weather 2.0 in scope global -Be cheerful." in changed.text
+    assert "added section 'weather:manner' of weather 2.0 in scope global +Be cheerful." in changed.text
     assert "The prefix cache breaks in: global." in changed.text
     assert "weather (acme-weather 2.0)" in hooks.text
 
@@ -201,7 +201,7 @@ def test_listed_but_not_installed_and_installed_but_not_listed_are_told_apart(wo
             "name": "weather",
             "state": "not installed",
             "listed": True,
-            "why": "the composition names it, but no installed distribution offers it",
+            "why": "it is named, but no installed distribution offers it",
             "remedy": "Install the distribution with pip, or remove the table.",
         }
     }
@@ -219,10 +219,10 @@ def test_listed_but_not_installed_and_installed_but_not_listed_are_told_apart(wo
     plugins, check, changed, hooks = world.reports("plugins --json", "check", "lock --check", "hooks")
     status = world.statuses(plugins)["acme-weather"]
     assert (status["state"], status["listed"]) == ("not loaded", False)
-    assert status["why"] == "the composition does not name it, and autoload is off"
+    assert status["why"] == "it is not named, and others are not loaded (autoload = false, or HARNESS_PLUGINS)"
     assert (check.code, hooks.code, hooks.text) == (0, 0, "Nobody listens to any hook.")
     assert changed.code == 1
-    assert "removed plugin 'weather' by weather 1.0 -1.0" in changed.text
+    assert "removed plugin 'weather' -1.0" in changed.text
     assert "The prefix cache breaks in: global." in changed.text
 
     world.compose("autoload = false\n[plugins.wether]\n")
