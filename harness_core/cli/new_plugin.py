@@ -173,4 +173,4 @@ def _show(choices: Choices, target: Path, files: list[str], as_json: bool) -> No
     click.echo(f"    cd {shlex.quote(str(target))}")
     click.echo("    pip install -e '.[dev]'")
     click.echo("    pytest")
-    click.echo(f"    harness plugin check {choices.distribution}")
+    click.echo(f"    harness plugin check {choices.distribution} --strict")

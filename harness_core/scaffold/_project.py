@@ -163,7 +163,7 @@ def _readme(choices: Choices, parts: Sequence[Part]) -> str:
     blocks += [
         "## Developing",
         "```sh\npython -m venv .venv\n.venv/bin/pip install -e '.[dev]'\n.venv/bin/pytest\n.venv/bin/mypy\n"
-        f".venv/bin/ruff check . && .venv/bin/ruff format --check .\n.venv/bin/harness plugin check {choices.distribution}\n```",
+        f".venv/bin/ruff check . && .venv/bin/ruff format --check .\n.venv/bin/harness plugin check {choices.distribution} --strict\n```",
     ]
     return "\n\n".join(blocks) + "\n"
 
@@ -211,7 +211,7 @@ jobs:
           python-version: ${{ matrix.python }}
       - run: python -m pip install '.[dev]'
       - run: pytest
-      - run: harness plugin check DISTRIBUTION
+      - run: harness plugin check DISTRIBUTION --strict
       - run: mypy
       - run: ruff check .
       - run: ruff format --check .

@@ -137,7 +137,7 @@ async def names(subject: Subject) -> list[Finding]:
                 f"The {entry.kind} {quoted(entry.name)} of {subject.source.label} does not carry the plugin's name."
             )
             better = f"{subject.source.name}:{entry.name.rpartition(':')[2]}"
-            remedy = f"Call it {better!r}, or, where others rely on the name, list it in the README."
+            remedy = f"Call it {better!r}, or, where others rely on the name, list it in the README and install again."
             facts = {"kind": entry.kind, "entry": entry.name, **_place(entry)}
             found.append(subject.finding("unprefixed-name", message, remedy, **facts))
     return found
@@ -154,7 +154,10 @@ async def orders(subject: Subject) -> list[Finding]:
                 f"No line of the README says that the {entry.kind} {quoted(entry.name)} of {subject.source.label} has "
                 f"order {entry.order:g}."
             )
-            remedy = "Add a line, or a row of a table, with the name and the number: others place theirs by it."
+            remedy = (
+                "Add a line, or a row of a table, with the name and the number: others place theirs by it. "
+                "Then install the distribution again, editable or not: the README is read from its metadata."
+            )
             facts = {"kind": entry.kind, "entry": entry.name, **_place(entry)}
             found.append(subject.finding("undocumented-order", message, remedy, **facts))
     return found

@@ -77,3 +77,10 @@ def test_its_readme_names_every_setting(folder: Path) -> None:
     keys = re.findall(r"^    (\w+): ", config.read_text(encoding="utf-8"), re.MULTILINE) if config else []
     readme = (folder / "README.md").read_text(encoding="utf-8")
     assert all(f"| `{key}` |" in readme for key in keys)
+
+
+@pytest.mark.parametrize("folder", EXAMPLES, ids=SHORT)
+def test_its_page_links_all_its_files(folder: Path) -> None:
+    readme = (folder / "README.md").read_text(encoding="utf-8")
+    files = {path.relative_to(folder).as_posix() for path in (*folder.rglob("*.py"), folder / "pyproject.toml")}
+    assert files == set(re.findall(r"^- \[(.+)\]\(\1\)$", readme, re.MULTILINE))
