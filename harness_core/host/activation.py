@@ -57,9 +57,9 @@ class Activation:
         """Did its set-up look at what others had registered?"""
         self.given: Any = None
         """The configuration that it was given, references to the environment resolved."""
-        self.owner = lifetime = owner if owner is not None else scope.effects
+        lifetime = owner if owner is not None else scope.effects
         lifetime.require_active()
-        self.effects = Effects(f"plugin {source.name!r} in scope {scope.name!r}", self.origin)
+        self.effects = Effects(f"plugin {source.name!r} in scope {scope.name!r}", self.origin, lifetime)
         handle = lifetime.add(self.aclose, f"plugin {source.name!r}")
         self.effects.add(handle.forget, "leave the outer list")
 

@@ -9,7 +9,7 @@ not from the time of a registration, so that the outcome is that of a fresh star
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -26,7 +26,7 @@ from harness_core.models import CallConfig
 from harness_core.prompt import PromptSettings
 from harness_core.prompt._placement import Overrides
 from harness_core.scopes import Origin, ScopeNode
-from harness_core.scopes.staging import Staging
+from harness_core.scopes.staging import Position, Staging
 
 if TYPE_CHECKING:
     from harness_core.host.harness import Harness
@@ -104,12 +104,13 @@ class Plugins:
             HarnessError: a plugin failed that must not; those before it are active.
         """
         desired, failures = self.desired, self.failures
-        for each in self._wanted(desired):
-            activation = await self._installed(each, self.scopes, desired, failures)
-            if activation is not None:
-                self._running.append(_Running(each, activation))
-            self._own.update(_prefixes(each.use.scope))
-        self._settle(desired)
+        async with self._changing:
+            for each in self._wanted(desired):
+                activation = await self._installed(each, self.scopes, desired, failures)
+                if activation is not None:
+                    self._running.append(_Running(each, activation))
+                self._own.update(_prefixes(each.use.scope))
+            self._settle(desired)
 
     def _wanted(self, desired: Desired) -> list[ResolvedUse]:
         by_name = any(isinstance(_use(each).plugin, str) for each in desired.uses)
@@ -174,6 +175,7 @@ class Plugins:
     async def _change(self, desired: Desired) -> Applied:
         wanted = self._wanted(desired)
         vacated = self._vacated(wanted)
+        self._refuse_agents(vacated)
         scopes = self.scopes.copy()
         closing = [scopes.forget(path) for path in vacated]
         before = set(scopes.paths())
@@ -188,9 +190,11 @@ class Plugins:
                 if activation is not None:
                     now.append(_Running(each, activation))
                     fresh += [activation] if old is None else []
+            self._refuse_agents(vacated)  # some may have come meanwhile
+            self._adopt(scopes, before.union(vacated))
             was, self.scopes = self.scopes, scopes
             try:
-                staging.commit(self._position(now), lambda: self._settle(desired))
+                staging.commit(self._position(now, staging), lambda: self._settle(desired))
             except BaseException:
                 self.scopes = was
                 self._settle(self.desired)
@@ -222,13 +226,15 @@ class Plugins:
         return [harness.manager, harness.prompt, *harness.tools.tables, harness.models.table, harness.services.table]
 
     def _vacated(self, wanted: Sequence[ResolvedUse]) -> list[ScopePath]:
-        """The scopes that the composition no longer has, deepest first.
-
-        Raises:
-            ScopeError: agents run in one of them.
-        """
+        """The scopes that the composition no longer has, deepest first."""
         needed = {path for each in wanted for path in _prefixes(each.use.scope)}
         vacated = sorted(self._own - needed, key=len, reverse=True)
+        return [path for path in vacated if self.scopes.at(path) is not None]
+
+    def _refuse_agents(self, vacated: Sequence[ScopePath]) -> None:
+        """Raises:
+        ScopeError: agents run in a scope that would go.
+        """
         for path in vacated:
             scope = self.scopes.at(path)
             inside = [agent_id for agent_id, agent in self._harness.agents.items() if scope in agent.scope.chain()]
@@ -239,33 +245,45 @@ class Plugins:
                     entry=path[-1],
                     names=inside,
                 )
-        return [path for path in vacated if self.scopes.at(path) is not None]
+
+    def _adopt(self, scopes: NamedScopes, known: Set[ScopePath]) -> None:
+        """Take over the scopes that others have asked for while the change was prepared.
+
+        Raises:
+            ScopeError: the new composition has prepared one of the same name.
+        """
+        for path in self.scopes.paths():
+            mine, prepared = self.scopes.at(path), scopes.at(path)
+            if path in known or mine is None:
+                continue
+            if prepared is not None:
+                raise ScopeError(
+                    f"The scope {'/'.join(path)!r} was made by somebody else while the change was prepared.",
+                    remedy="Apply the composition again.",
+                    entry=path[-1],
+                )
+            scopes.adopt(path, mine)
 
     def _origins(self, gone: Sequence[Activation], closing: Sequence[Scope]) -> list[Origin]:
         """Who goes: those activations, what they installed themselves, and who is active in a scope that goes."""
-        going = {*gone}
-        size = -1
-        while size != len(going):
-            size = len(going)
-            owners = {activation.effects for activation in going}
-            going |= {
-                activation
-                for activation in self._harness.activations
-                if activation.owner in owners or not set(closing).isdisjoint(activation.scope.chain())
-            }
-        return [activation.origin for activation in going] + [scope.effects.origin for scope in closing]
+        owners = {activation.effects for activation in gone} | {scope.effects for scope in closing}
+        going = [
+            activation.origin
+            for activation in self._harness.activations
+            if not owners.isdisjoint(activation.effects.owners())
+            or not set(closing).isdisjoint(activation.scope.chain())
+        ]
+        return going + [scope.effects.origin for scope in closing]
 
-    def _position(self, now: Sequence[_Running]) -> Any:
-        places = {id(running.activation.origin): index for index, running in enumerate(now)}
-        owners = {running.activation.effects: index for index, running in enumerate(now)}
-        for activation in self._harness.activations:
-            if activation.owner in owners:
-                places[id(activation.origin)] = owners[activation.owner]
-
-        def position(origin: Origin) -> int | None:
-            return places.get(id(origin))
-
-        return position
+    def _position(self, now: Sequence[_Running], staging: Staging) -> Position:
+        """The places of the plugins, what they installed themselves with them."""
+        order = {running.activation.effects: index for index, running in enumerate(now)}
+        places: dict[int, int] = {}
+        for activation in [*self._harness.activations, *staging.filed(self._harness.manager)]:
+            index = next((order[owner] for owner in activation.effects.owners() if owner in order), None)
+            if index is not None:
+                places[id(activation.origin)] = index
+        return lambda origin: places.get(id(origin))
 
     async def _abandon(self, prepared: Sequence[Activation | Scope], cause: BaseException) -> None:
         with anyio.CancelScope(shield=True):
@@ -332,6 +350,17 @@ def _same(running: _Running, each: ResolvedUse) -> bool:
     if not isinstance(mine.use.plugin, str) and mine.use.plugin != its.use.plugin:
         return False
     try:
-        return bool((resolve(its.use.config) or {}) == (running.activation.given or {}))
+        return _alike(resolve(its.use.config) or {}, running.activation.given or {})
     except CompositionError:
         return False
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """Equal, and of the same types: 1 is no truth value, and what came from the environment is read otherwise."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, Mapping):
+        return list(one) == list(other) and all(_alike(one[key], other[key]) for key in one)
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(_alike, one, other))
+    return bool(one == other)

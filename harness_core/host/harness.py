@@ -150,6 +150,9 @@ class Harness:
     # --- lifetime -----------------------------------------------------------------------------------------------------
 
     async def __aenter__(self) -> Self:
+        if self._tasks is not None or not self.root.active:
+            state = "is running already" if self._tasks is not None else "has been left"
+            raise HarnessError(f"The harness {state}.", remedy="Make another one: each is entered once.")
         tasks = anyio.create_task_group()
         await tasks.__aenter__()
         self._tasks = tasks

@@ -118,5 +118,8 @@ class NamedScopes:
     def paths(self) -> list[tuple[str, ...]]:
         return list(self._scopes)
 
+    def adopt(self, path: tuple[str, ...], scope: Scope) -> None:
+        self._scopes[path] = scope
+
     def forget(self, path: tuple[str, ...]) -> Scope:
         return self._scopes.pop(path)

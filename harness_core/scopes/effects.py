@@ -7,7 +7,7 @@ never keeps the others from running (D5, EFF-*). Knows nothing of what the effec
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from enum import Enum
 from types import TracebackType
@@ -120,11 +120,15 @@ class Handle:
 class Effects:
     """The effects of one owner, in the vocabulary of an exit stack."""
 
-    __slots__ = ("_closed", "_closer", "_effects", "_failure", "_running", "before_undoing", "label", "origin", "state")
+    __slots__ = (
+        "_closed", "_closer", "_effects", "_failure", "_running", "before_undoing", "label", "origin", "outer", "state",
+    )  # fmt: skip
 
-    def __init__(self, label: str, origin: Origin) -> None:
+    def __init__(self, label: str, origin: Origin, outer: Effects | None = None) -> None:
         self.label = label
         self.origin = origin
+        self.outer = outer
+        """The owner with which this one is closed."""
         self.state = OwnerState.ACTIVE
         self.before_undoing: Callable[[], Awaitable[None]] | None = None
         """Runs when the owner closes, before the first undo: whoever works in a scope stops before it is taken apart."""
@@ -203,10 +207,17 @@ class Effects:
     def nested(self, label: str) -> Effects:
         """An owner of its own inside this one: closed with it, in its place of the order, or before (EFF-10)."""
         self.require_active()
-        inner = Effects(label, self.origin)
+        inner = Effects(label, self.origin, self)
         handle = self.add(inner.aclose, label)
         inner.add(handle.forget, "leave the outer list")
         return inner
+
+    def owners(self) -> Iterator[Effects]:
+        """This owner, the one with which it is closed, and so on."""
+        owner: Effects | None = self
+        while owner is not None:
+            yield owner
+            owner = owner.outer
 
     def labels(self) -> list[str]:
         """What is in force, in order of registration (SCOPE-23)."""

@@ -39,7 +39,7 @@ class ScopeNode:
         self.name = name
         self.attachments: dict[Any, Any] = {}
         """What other floors keep for this scope; gone with it (X-34)."""
-        self.effects: Effects = Effects(f"scope {name!r}", Origin(scope=name))
+        self.effects: Effects = Effects(f"scope {name!r}", Origin(scope=name), lifetime)
         self._parent = parent
         self.tree: Tree = parent.tree if parent is not None else Tree()
         self._chain: tuple[Self, ...] = ()

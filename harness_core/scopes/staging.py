@@ -15,6 +15,7 @@ from typing import Any, Protocol, TypeVar
 
 import attrs
 
+from harness_core.errors import DuplicateNameError
 from harness_core.scopes.effects import Effects, Handle
 from harness_core.scopes.origin import Origin
 from harness_core.scopes.scope import ScopeNode
@@ -127,6 +128,10 @@ class Staging:
                 kept[key] = value
         return kept | {each.key: each.value for each in self._filed(table, scope)}
 
+    def filed(self, table: StagedTable) -> list[Any]:
+        """What was filed for a table, in order."""
+        return [each.value for each in self._pending if each.table is table and each.handle.active]
+
     def _filed(self, table: StagedTable, scope: ScopeNode) -> Iterator[_Pending]:
         return (p for p in self._pending if p.table is table and p.scope is scope and p.handle.active)
 
@@ -134,6 +139,7 @@ class Staging:
         """Make the change; ``also`` makes what belongs to it elsewhere. Returns what takes the tables back.
 
         Raises:
+            DuplicateNameError: somebody else took a name while the change was prepared; the tables are as they were.
             Exception: what a subscriber or ``also`` raised; the tables are as they were.
         """
         snapshots = [(table, table.snapshot()) for table in self._tables]
@@ -147,7 +153,7 @@ class Staging:
                 table.drop(self.goes)
             for each in self._pending:
                 if each.handle.active:
-                    each.table.insert(each.scope, each.key, each.value, each.origin)
+                    self._insert(each)
             also()
             for table in self._tables:
                 table.arrange(position)
@@ -158,6 +164,19 @@ class Staging:
             raise
         self.active = False
         return restore
+
+    def _insert(self, each: _Pending) -> None:
+        found = each.table.taken(each.scope, each.key)
+        if found is not None:
+            raise DuplicateNameError(
+                f"The {each.handle.label} of {each.origin} was registered in scope {each.scope.name!r} by {found[1]} as "
+                "well, while the change was prepared.",
+                remedy="Use another name, or remove the other registration; then apply the composition again.",
+                entry=each.handle.label,
+                layer=each.scope.name,
+                names=[str(found[1]), str(each.origin)],
+            )
+        each.table.insert(each.scope, each.key, each.value, each.origin)
 
     def discard(self) -> None:
         """Forget the change."""
