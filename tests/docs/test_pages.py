@@ -203,3 +203,20 @@ def test_the_page_of_hooks_lists_every_hook_with_its_arguments() -> None:
     listed = {hook: re.findall(r"`(\w+)`", arguments) for hook, arguments in rows}
     hooks = {name: function for name, function in vars(HookSpecs).items() if not name.startswith("_")}
     assert listed == {name: list(inspect.signature(function).parameters)[1:] for name, function in hooks.items()}
+
+
+def test_the_page_of_hooks_gives_the_types_of_all_arguments() -> None:
+    page = (ROOT / "docs/reference/hooks.md").read_text(encoding="utf-8")
+    [block] = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+
+    def types(source: str, name: str) -> dict[str, dict[str, str]]:
+        [found] = [each for each in ast.parse(source).body if isinstance(each, ast.ClassDef) and each.name == name]
+        return {
+            each.name: {arg.arg: ast.unparse(arg.annotation) for arg in each.args.args if arg.annotation is not None}
+            for each in found.body
+            if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef))
+        }
+
+    specified = types(Path(inspect.getsourcefile(HookSpecs) or "").read_text(encoding="utf-8"), "HookSpecs")
+    specified["harness_setup"] = {"ctx": "PluginContext"}  # a type of a floor above the specifications
+    assert types(block, "Everything") == specified
