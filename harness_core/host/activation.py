@@ -17,7 +17,7 @@ from harness_core.host.catalog import PluginHooks
 from harness_core.host.config import structure_config
 from harness_core.host.context import PluginContext
 from harness_core.host.discovery import PluginSource
-from harness_core.host.references import resolve
+from harness_core.host.references import conceal, resolve
 from harness_core.host.scope import Scope
 from harness_core.scopes import Effects, Origin
 from harness_core.scopes.staging import Staging, setting_up
@@ -89,15 +89,22 @@ class Activation:
             self.looked = set_up.looked
         except BaseException as error:
             await self._roll_back(error)
-            if isinstance(error, Exception) and not isinstance(error, HarnessError):
-                raise PluginSetupError(
-                    f"The set-up of {self.source.label} failed: {type(error).__name__}: {error}. Everything it had "
-                    "registered is undone.",
-                    layer=self.scope.name,
-                    hook="harness_setup",
-                    **self.source.facts(),
-                ) from error
-            raise
+            if not isinstance(error, Exception):
+                raise
+            failure = error if isinstance(error, HarnessError) else self._failed(error)
+            conceal(failure, self.given)
+            raise failure  # noqa: B904 -- it has its cause
+
+    def _failed(self, error: Exception) -> PluginSetupError:
+        failure = PluginSetupError(
+            f"The set-up of {self.source.label} failed: {type(error).__name__}: {error}. Everything it had registered is "
+            "undone.",
+            layer=self.scope.name,
+            hook="harness_setup",
+            **self.source.facts(),
+        )
+        failure.__cause__ = error
+        return failure
 
     def _instance(self, plugin: Any) -> Any:
         if not inspect.isclass(plugin):

@@ -17,6 +17,7 @@ from harness_core.errors import CompositionError, HarnessError, SectionOrderErro
 from harness_core.host.check_texts import text_findings
 from harness_core.host.findings import CODES, Finding, Severity, about, by_severity
 from harness_core.host.loading import PluginFailure
+from harness_core.host.references import concealed
 from harness_core.host.scope import Scope
 from harness_core.prompt import PERSONA_SECTION, PromptAssembly, render_context_snapshot, render_prompt
 from harness_core.prompt._entries import TextEntry
@@ -53,7 +54,16 @@ async def check(harness: Harness, scopes: Iterable[Scope]) -> list[Finding]:
     findings = [_left_out(failure) for failure in harness.failures]
     for scope in scopes:
         findings += await check_scope(harness, scope)
-    findings += await _undoing(harness)
+    # What a provider or listener raises may quote what its plugin was given.
+    given = [activation.given for activation in harness.activations]
+    findings = [
+        attrs.evolve(
+            finding,
+            message=concealed(finding.message, *given),
+            details=finding.details and concealed(finding.details, *given),
+        )
+        for finding in [*findings, *await _undoing(harness)]
+    ]
     return by_severity(findings)
 
 

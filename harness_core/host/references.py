@@ -6,13 +6,14 @@ shown: messages name the variable instead.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from harness_core.errors import CompositionError
+from harness_core.errors import CompositionError, HarnessError
 
-__all__ = ["DEFAULT_KEY", "ENV_KEY", "EnvText", "concealed", "is_reference", "resolve"]
+__all__ = ["DEFAULT_KEY", "ENV_KEY", "EnvText", "conceal", "concealed", "is_reference", "resolve"]
 
 ENV_KEY = "$env"
 DEFAULT_KEY = "default"
@@ -28,6 +29,9 @@ class EnvText(str):
         made = super().__new__(cls, value)
         made.variable = variable
         return made
+
+    def __repr__(self) -> str:
+        return f"<${self.variable}>"
 
 
 def is_reference(value: object) -> bool:
@@ -87,9 +91,28 @@ def _values(value: Any) -> Iterator[EnvText]:
             yield from _values(each)
 
 
-def concealed(text: str, config: Any) -> str:
-    """``text`` without the values that ``config`` took from the environment: what a validator says may quote them."""
-    for value in sorted(_values(config), key=len, reverse=True):
-        if value:
-            text = text.replace(str(value), f"${value.variable}")
+def concealed(text: str, *configs: Any) -> str:
+    """``text`` without the values that ``configs`` took from the environment: what a validator says may quote them."""
+    for value in sorted({each for config in configs for each in _values(config)}, key=len, reverse=True):
+        # As it is, and as messages quote it.
+        for spelled in (str(value), repr(str(value))[1:-1], json.dumps(str(value))[1:-1]):
+            if spelled:
+                text = text.replace(spelled, f"${value.variable}")
     return text
+
+
+def conceal(error: HarnessError, *configs: Any) -> None:
+    """Take such values out of all that an error says, and with them a cause that quotes one."""
+    error.args = (concealed(error.message, *configs), *error.args[1:])
+    for name, value in vars(error).items():
+        if isinstance(value, str):
+            setattr(error, name, concealed(value, *configs))
+        elif isinstance(value, (tuple, list)) and all(isinstance(each, str) for each in value):
+            setattr(error, name, type(value)(concealed(each, *configs) for each in value))
+    cause = error.__cause__ or error.__context__
+    while cause is not None:
+        told = [str(cause), repr(cause), *getattr(cause, "__notes__", ())]
+        if any(concealed(each, *configs) != each for each in told):
+            error.__cause__, error.__suppress_context__ = None, True
+            return
+        cause = cause.__cause__ or cause.__context__

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from harness_core._text import nearest, quoted_list
 from harness_core.errors import CompositionError
 from harness_core.host.discovery import PluginSource, discover
+from harness_core.host.references import conceal
 from harness_core.session import FileStore, MemoryStore, SessionStore
 
 __all__ = ["STORE_GROUP", "StoreFactory", "open_store"]
@@ -66,11 +67,14 @@ def open_store(
     try:
         store = factory(folder, config)
     except Exception as error:
-        raise CompositionError(
+        failure = CompositionError(
             f"The session store of {source.label} could not be made: {type(error).__name__}: {error}.",
             entry="session.store",
             **source.facts(),
-        ) from error
+        )
+        failure.__cause__ = error
+        conceal(failure, config)
+        raise failure  # noqa: B904 -- it has its cause
     if not isinstance(store, SessionStore):
         raise CompositionError(
             f"{source.label} offers a {type(store).__name__} as session store, which is none.",
