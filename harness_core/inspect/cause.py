@@ -29,7 +29,8 @@ class Cause:
     """One reason. ``lane`` is tools, system, messages or settings; ``what``: changed, added, removed, moved.
 
     ``owner`` is who did it; ``registered_by`` whose the thing is, where that is somebody else. ``within`` is the section in
-    which a variable stands. ``before`` and ``after`` show the place where the texts part.
+    which a variable stands. ``upgraded_from`` is the version that the owner had in the request before, where that was
+    another one. ``before`` and ``after`` show the place where the texts part.
     """
 
     lane: str
@@ -39,13 +40,15 @@ class Cause:
     owner: Owner
     registered_by: Owner | None = None
     within: str | None = None
+    upgraded_from: str | None = None
     before: str = ""
     after: str = ""
 
     def __str__(self) -> str:
         within = f" in section {self.within!r}" if self.within else ""
         by = f", registered by {self.registered_by}" if self.registered_by else ""
-        return f"{self.kind} {self.name!r}{within} {self.what} by {self.owner}{by}"
+        was = f", which was {self.upgraded_from} before" if self.upgraded_from else ""
+        return f"{self.kind} {self.name!r}{within} {self.what} by {self.owner}{was}{by}"
 
     def to_json(self) -> dict[str, Any]:
         data: dict[str, Any] = {
@@ -59,6 +62,8 @@ class Cause:
             data["registered_by"] = self.registered_by.to_json()
         if self.within is not None:
             data["within"] = self.within
+        if self.upgraded_from is not None:
+            data["upgraded_from"] = self.upgraded_from
         return {**data, "before": self.before, "after": self.after}
 
 
@@ -115,6 +120,7 @@ def _tools(old: LoggedRequest, new: LoggedRequest) -> list[Cause]:
             what=f"{what} ({', '.join(change.fields)})" if change.fields else what,
             owner=owner,
             registered_by=registered,
+            upgraded_from=_version_before(before, owner),
             before=texts[0],
             after=texts[1],
         )
@@ -147,6 +153,15 @@ def _listener_behind(before: Mapping[str, Any], after: Mapping[str, Any]) -> Map
         return None
     found: Mapping[str, Any] | None = new or old
     return found
+
+
+def _version_before(before: Mapping[str, Any], owner: Owner) -> str | None:
+    """Another version of the owner's plugin that was behind the thing, or changed it, before."""
+    for facts_then in (before, before.get("changed_by", {})):
+        then = Owner.of(facts_then)
+        if then.plugin is not None and then.plugin == owner.plugin and then.version != owner.version:
+            return then.version
+    return None
 
 
 # --- system text ------------------------------------------------------------------------------------------------------
@@ -206,6 +221,7 @@ def _section_causes(
             what=what,
             owner=owner,
             registered_by=registered,
+            upgraded_from=_version_before(one, owner),
             before=texts[0],
             after=texts[1],
         )
@@ -232,6 +248,7 @@ def _changed_values(before: _Rendered, after: _Rendered, old: LoggedRequest, new
                 owner=owner,
                 registered_by=registered,
                 within=after.name,
+                upgraded_from=_version_before(facts_then, owner),
                 before=value[:SHOWN],
                 after=now[:SHOWN],
             )

@@ -7,20 +7,23 @@ from typing import Any
 import attrs
 import pytest
 
-from harness_core import HarnessError, Source, ToolSchema, UserMessage, hookimpl
+from harness_core import Harness, HarnessError, Section, Source, ToolSchema, UserMessage, hookimpl
+from harness_core.host import AgentSettings
 from harness_core.inspect import CacheModel, Prices, analyse, logged_requests
 from harness_core.inspect.wire import Layout, message_text
-from harness_core.models import CallConfig, RequestHeader, ScriptedAnswer, Usage
+from harness_core.models import CallConfig, RequestHeader, ScriptedAnswer, ScriptedModel, Usage
 from harness_core.session import (
     APPEND,
     HeaderWritten,
     LogContents,
+    MemoryStore,
     RequestDispatch,
     Session,
     StepStart,
     SurfaceReplace,
     TurnStart,
     UserMessageLogged,
+    read_log,
 )
 from tests.inspect._recorded import (
     SECTION_STEP,
@@ -269,6 +272,44 @@ async def test_a_variable_that_a_listener_sets_is_the_listeners() -> None:
     assert (cause.kind, cause.name, cause.owner.plugin) == ("variable", "mood", "meddler")
     assert cause.registered_by is not None
     assert cause.registered_by.plugin == "using"
+
+
+class Released:
+    """One release of a plugin: what it has in the lane that is asked for says which one."""
+
+    def __init__(self, lane: str, version: str) -> None:
+        self.lane, self.version = lane, version
+
+    @hookimpl
+    def harness_setup(self, ctx: Any) -> None:
+        if self.lane == "section":
+            ctx.prompt.section("released:how", f"As {self.version} says.", order=5)
+        elif self.lane == "variable":
+            ctx.prompt.section("released:how", "As {{release}} says.", order=5)
+            ctx.prompt.variable("release", lambda _: self.version)
+        elif self.lane == "tool":
+            ctx.tools.register(ToolSchema("act", f"As {self.version} says."), lambda call: "")
+
+    @hookimpl
+    def system_prompt_assemble(self, assembly: Any) -> None:
+        if self.lane == "listener":
+            assembly.sections.append(Section("released:how", f"As {self.version} says."))
+
+
+@pytest.mark.parametrize("lane", ["section", "variable", "tool", "listener"])
+async def test_an_upgrade_between_two_turns_is_told_with_both_versions(lane: str) -> None:
+    store = MemoryStore()
+    settings = AgentSettings(store=store, config=CallConfig(provider="script", model="m1"))
+    for version in ("1.0", "1.0", "2.0"):
+        plugins = [source("ground", Ground()), source("released", Released(lane, version), version)]
+        async with Harness(plugins=plugins, autoload=False, agents=settings) as harness:
+            harness.root.models.register("script", ScriptedModel(otherwise="fine"))
+            made = harness.resume_agent if store.heads() else harness.create_agent
+            await (await made("s1")).run("go")
+    (broken,) = report(read_log(store, "s1")).breaks
+    assert broken.break_ is not None
+    assert str(broken.break_.cause).endswith(" by released (dist-released 2.0), which was 1.0 before")
+    assert broken.break_.cause.to_json()["upgraded_from"] == "1.0"
 
 
 async def test_another_model_breaks_everything_and_is_a_setting() -> None:
