@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from harness_core.host.findings import CODES, Finding
 
@@ -34,8 +37,18 @@ def _result(finding: Finding) -> dict[str, Any]:
         "message": {"text": f"{finding.message} {finding.remedy}"},
     }
     if finding.file is not None:
-        location: dict[str, Any] = {"artifactLocation": {"uri": finding.file}}
-        if finding.line is not None:
-            location["region"] = {"startLine": finding.line}
-        result["locations"] = [{"physicalLocation": location}]
+        result["locations"] = [_location(finding.file, finding.line)]
     return result
+
+
+def _location(file: str, line: int | None) -> dict[str, Any]:
+    """Where it is: a file by its URI, relative to the current folder where it is in there; a preset by its name."""
+    path = Path(os.path.abspath(file))
+    if not path.is_file():
+        return {"logicalLocations": [{"name": file}]}
+    here = Path.cwd()
+    uri = quote(path.relative_to(here).as_posix()) if path.is_relative_to(here) else path.as_uri()
+    place: dict[str, Any] = {"artifactLocation": {"uri": uri}}
+    if line is not None:
+        place["region"] = {"startLine": line}
+    return {"physicalLocation": place}

@@ -72,7 +72,7 @@ async def check_composition(
         findings.append(_of_start(error))
     else:
         async with _entered(made) as harness:
-            chosen = [harness.root, *(harness.known_scope(name) for name in scopes or composition.scope_names())]
+            chosen = [harness.root, *(harness.known_scope(name) for name in scopes or started.scope_names())]
             found = await check(harness, chosen)
             findings += [_about_table(finding, harness, started) for finding in found]
             if not harness.failures and len(started.plugins) == len(composition.plugins):

@@ -64,7 +64,7 @@ class PluginSource:
         self._check_core()
         try:
             return self.load()
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # a script that was not meant to be imported ends the program
             raise PluginLoadError(
                 f"{self.label} could not be imported from {self.entry_point}: {type(error).__name__}: {error}.",
                 remedy=f"Repair or remove the distribution {self.distribution!r}, or disable the plugin.",

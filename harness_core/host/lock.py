@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import attrs
 
@@ -149,19 +149,34 @@ def read_lock(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         remedy = "Write one with: harness lock"
         raise CompositionError(f"There is no lock {path}.", remedy=remedy, file=str(path)) from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise CompositionError(f"The lock {path} cannot be read: {error}.", file=str(path)) from None
-    if not isinstance(lock, dict) or lock.get("format") != FORMAT:
+    if not _is_lock(lock):
         raise CompositionError(
             f"{path} is no lock of format {FORMAT}.", remedy="Write it anew with: harness lock", file=str(path)
         )
     return lock
 
 
+def _is_lock(lock: Any) -> TypeGuard[dict[str, Any]]:
+    """Has it the shape of one? People merge it by hand."""
+    if not isinstance(lock, dict) or lock.get("format") != FORMAT or not isinstance(lock.get("scopes"), dict):
+        return False
+    scopes = list(lock["scopes"].values())
+    if not all(isinstance(scope, dict) for scope in scopes):
+        return False
+    entries = [lock.get("plugins"), *(scope.get(lane, []) for scope in scopes for lane in LANES)]
+    return all(
+        isinstance(several, list)
+        and all(isinstance(each, dict) and isinstance(each.get("name"), str) for each in several)
+        for several in entries
+    )
+
+
 def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Change]:
     """What changed from one lock to another: plugins first, then scope by scope, lane by lane."""
     changes = list(_plugins(before["plugins"], after["plugins"]))
-    versions = {each["name"]: each["version"] for each in after["plugins"]}
+    versions = {each["name"]: each.get("version") for each in after["plugins"]}
     for name in {**before["scopes"], **after["scopes"]}:
         old, new = before["scopes"].get(name), after["scopes"].get(name)
         for lane in LANES:

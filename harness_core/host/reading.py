@@ -9,7 +9,7 @@ import math
 import os
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from pathlib import Path
 from typing import Any
 
@@ -100,23 +100,28 @@ def selected(composition: Composition, variable: str | None = None, switched: It
     if variable is not None:
         only = {name.strip() for name in variable.split(",")} - {""}
         result.autoload = False
-        _switch(result, lambda name, table: name in only or (table.plugin or name) in only)
-        for name in sorted(only - {name for _, name, _, _ in result.tables()}):
+        others = {name for _, name, table, _ in result.tables() if only.isdisjoint({name, table.plugin})}
+        _switch(result, others, False)
+        known = {each for _, name, table, _ in result.tables() for each in (name, table.plugin)}
+        for name in sorted(only - known):
             result.plugins[name] = PluginTable()
     for each in switched:
         off, name = each.startswith("no:"), each.removeprefix("no:")
-        table = result.plugins.get(name, PluginTable())
-        result.plugins[name] = attrs.evolve(table, enabled=not off)
+        named = {key for _, key, _, _ in result.tables()}
+        # A plugin may run under another name: then that is switched on, and not a second one.
+        its = {key for _, key, table, _ in result.tables() if table.plugin == name}
+        if (name not in named and not its) or (off and name not in result.plugins):
+            result.plugins[name] = PluginTable(enabled=not off)
         if off:
-            _switch(result, lambda other, table, name=name: name not in (other, table.plugin))
+            _switch(result, {name, *its}, False)
+        else:
+            _switch(result, {name} if name in named else its, True)
     return result
 
 
-def _switch(composition: Composition, stays: Any) -> None:
+def _switch(composition: Composition, names: Set[str], on: bool) -> None:
     def switched(tables: Mapping[str, PluginTable]) -> dict[str, PluginTable]:
-        return {
-            name: table if stays(name, table) else attrs.evolve(table, enabled=False) for name, table in tables.items()
-        }
+        return {name: attrs.evolve(table, enabled=on) if name in names else table for name, table in tables.items()}
 
     composition.plugins = switched(composition.plugins)
     for name, agent in composition.agents.items():

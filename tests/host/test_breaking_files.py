@@ -7,17 +7,19 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import anyio
 import attrs
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from harness_core.errors import CompositionError
 from harness_core.host import find_composition
+from harness_core.host.check_composition import check_composition
 from harness_core.host.discovery import PluginSource
 from harness_core.host.documents import collect
 from harness_core.host.lines import lines_of
 from harness_core.host.reading import read_composition, structured
-from tests.compositions._plugins import source
+from tests.compositions._plugins import INSTALLED, source
 
 # --- lines --------------------------------------------------------------------------------------------------------------
 
@@ -344,7 +346,10 @@ def test_a_changed_file_is_read_or_refused_with_places(
     file.write_bytes(text.encode())
     none: list[PluginSource] = []
     try:
-        read_composition(file, lambda group: none)
+        documents = collect(file, lambda group: none)
+        composition = structured(documents, {"HARNESS_TEST_LIMIT": "5"})
+        composition.session.store = "memory"
+        anyio.run(lambda: check_composition(composition, file.parent, documents, installed=INSTALLED))
     except CompositionError as error:
         lines = text.count("\n") + text.count("\r") + 1
         for problem in error.problems or (error,):
