@@ -75,10 +75,10 @@ def inventory(
         state: PluginState
         if table is not None and not table.enabled:
             state, why = "disabled", "the composition or a switch says enabled = false"
-        elif offered is None:
-            state, why = "not installed", "it is named, but no installed distribution offers it"
         elif failure is not None:
             state, why = "failed", str(failure.error)
+        elif offered is None:
+            state, why = "not installed", "it is named, but no installed distribution offers it"
         else:
             state, why = (
                 "not loaded",

@@ -173,6 +173,13 @@ def test_a_variable_and_an_option_switch_plugins(folder: Path) -> None:
     }
 
 
+def test_an_agent_whose_tools_are_not_there_is_no_plugin_to_install(folder: Path) -> None:
+    (folder / "harness.toml").write_text('autoload = false\n[agents.reviewer]\ndeny_tools = ["search"]\n')
+    listed = read(harness("plugins", "--json", cwd=folder))["plugins"][0]
+    assert (listed["name"], listed["state"]) == ("agent reviewer", "failed")
+    assert "agents.reviewer.deny_tools" in listed["why"]
+
+
 @pytest.mark.spec("UC-20")
 def test_plugins_says_how_to_get_back_what_is_not_active(folder: Path) -> None:
     (folder / "harness.toml").write_text(
