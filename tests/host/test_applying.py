@@ -21,7 +21,7 @@ from harness_core import (
     render_context_snapshot,
     render_prompt,
 )
-from harness_core.errors import PluginConfigError, PluginLoadError, PluginSetupError, ScopeError
+from harness_core.errors import DuplicateNameError, PluginConfigError, PluginLoadError, PluginSetupError, ScopeError
 from harness_core.host import AgentSettings, PluginSource
 from harness_core.host.composition import (
     AgentTable,
@@ -61,6 +61,9 @@ def made(name: str, events: list[str]) -> type:
             ctx.prompt.context(f"{name}:c", f"{name} fact {ctx.config.text}", order=1)
             ctx.prompt.variable(name, lambda _: ctx.config.text.upper())
             ctx.tools.register(ToolSchema(f"{name}_tool", ctx.config.text), lambda call: "")
+            if ctx.config.text == "shared":
+                # A name that only one of them can have.
+                ctx.prompt.section("shared", f"of {name}", order=3)
             if name == "alpha":
                 ctx.services.provide(Greeting, self)  # type: ignore[type-abstract]
                 self.word = ctx.config.text
@@ -146,7 +149,7 @@ configs = st.fixed_dictionaries(
     optional={"text": st.sampled_from(["red", "blue"]), "order": st.sampled_from([5, 10, 20]), "fail": st.just(True)},
 )
 safe_configs = st.fixed_dictionaries(
-    {}, optional={"text": st.sampled_from(["red", "blue"]), "order": st.sampled_from([5, 10])}
+    {}, optional={"text": st.sampled_from(["red", "blue", "shared"]), "order": st.sampled_from([5, 10])}
 )
 some_names = st.lists(st.sampled_from(NAMES), max_size=2, unique=True)
 plugin_tables = st.builds(
@@ -190,7 +193,7 @@ def compositions(draw: st.DrawFn) -> Composition:
         prompt=PromptTable(
             persona=draw(st.sampled_from(["", "Be brief."])),
             identity=draw(st.booleans()),
-            tool_order=draw(st.sampled_from([None, None, ["<unlisted-tools>"]])),
+            tool_order=draw(st.sampled_from([None, None, ["<unlisted-tools>", "alpha_tool"]])),
         ),
         model=ModelTable(model=draw(st.sampled_from([None, "small"]))),
         plugins=plugins,
@@ -433,3 +436,91 @@ async def test_what_a_program_gave_to_the_constructor_stays() -> None:
         assert harness.agents.settings is given
         await harness.apply(composed())
         assert events == ["+delta:plain", "+alpha:plain", "-alpha:plain"]
+
+
+@pytest.mark.anyio
+async def test_a_name_that_a_new_plugin_takes_from_a_later_one_is_refused_as_at_a_start() -> None:
+    shared = {"text": "shared"}
+    first = composed(beta=PluginTable(config=shared))
+    second = composed(alpha=PluginTable(config=shared), beta=PluginTable(config=shared))
+    async with harness_of(first, sources([])) as harness:
+        before = await seen(harness, first)
+        with pytest.raises(DuplicateNameError, match="'shared'"):
+            await harness.apply(second)
+        assert differences(await seen(harness, first), before) == []
+        second.on_error = "skip"
+        applied = await harness.apply(second)
+        assert [failure.name for failure in applied.failures] == ["beta"]
+        assert "of alpha" in render_prompt(await harness.assemble())
+
+
+@pytest.mark.anyio
+async def test_an_old_plugin_is_out_of_sight_before_it_cleans_up() -> None:
+    seen_at_the_end: list[str] = []
+
+    class Leaves:
+        @hookimpl
+        async def harness_setup(self, ctx: PluginContext) -> Any:
+            ctx.prompt.section("leaves:s", "still here", order=1)
+            ctx.tools.register(ToolSchema("leaves"), lambda call: "")
+            yield
+            assembly = await ctx.harness.assemble()
+            seen_at_the_end.extend(
+                [*(section.name for section in assembly.sections), *(tool.name for tool in assembly.tools)]
+            )
+
+    installed = [PluginSource(name="leaves", load=lambda: Leaves), *sources([])]
+    async with harness_of(composed(leaves=PluginTable()), installed) as harness:
+        await harness.apply(composed(alpha=PluginTable()))
+    assert "leaves:s" not in seen_at_the_end
+    assert "leaves" not in seen_at_the_end
+    assert {"alpha:s", "alpha_tool"} <= set(seen_at_the_end)
+
+
+@pytest.mark.anyio
+async def test_variables_are_evaluated_in_their_new_order_also_while_providers_register_others() -> None:
+    def of(name: str, registers: bool) -> type:
+        class Plugin:
+            @hookimpl
+            def harness_setup(self, ctx: PluginContext) -> None:
+                made: list[Any] = []
+
+                def value(_: Any) -> str:
+                    if registers and not made:
+                        made.append(ctx.prompt.variable(f"{name}_more", lambda _: "more"))
+                    return name
+
+                ctx.prompt.variable(name, value)
+
+        return Plugin
+
+    kinds = {name: of(name, name == "late") for name in ("early", "late")}
+    installed = [PluginSource(name=name, load=lambda kind=kind: kind) for name, kind in kinds.items()]
+    async with harness_of(composed(early=PluginTable(), late=PluginTable()), installed) as harness:
+        await harness.apply(composed(late=PluginTable(), early=PluginTable()))
+        assert list((await harness.assemble()).variables) == ["late", "early", "late_more"]
+
+
+@pytest.mark.anyio
+async def test_what_a_task_registers_after_a_change_that_failed_is_seen() -> None:
+    failed = anyio.Event()
+    registered = anyio.Event()
+
+    class Starts:
+        @hookimpl
+        def harness_setup(self, ctx: PluginContext) -> None:
+            async def later(root: Any) -> None:
+                await failed.wait()
+                root.prompt.section("later", "registered later", order=1)
+                registered.set()
+
+            ctx.harness.tasks.start_soon(later, ctx.harness.root)
+            raise ValueError("no")
+
+    installed = [PluginSource(name="starts", load=lambda: Starts), *sources([])]
+    async with harness_of(composed(), installed) as harness:
+        with pytest.raises(PluginSetupError):
+            await harness.apply(composed(starts=PluginTable()))
+        failed.set()
+        await registered.wait()
+        assert "registered later" in render_prompt(await harness.assemble())
