@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import anyio
+import anyio.abc
 import attrs
 import click
 
@@ -72,18 +73,25 @@ def conversation_options(function: F) -> F:
 
 
 @contextlib.asynccontextmanager
-async def interruptible(agent: Agent) -> AsyncIterator[None]:
-    """Ctrl-C cancels the turn; the log gets its end before the program does."""
+async def interruptible(stop: Callable[[], object]) -> AsyncIterator[None]:
+    """Ctrl-C calls ``stop``, which ends what runs: the log gets its end before the program does."""
 
-    async def watch() -> None:
+    async def watch(*, task_status: anyio.abc.TaskStatus[None]) -> None:
         with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+            task_status.started()
             async for _ in signals:
-                agent.cancel("user")
+                stop()
 
+    failure: Exception | None = None
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(watch)
-        yield
+        await tasks.start(watch)
+        try:
+            yield
+        except Exception as error:  # as it is, and not in a group
+            failure = error
         tasks.cancel_scope.cancel()
+    if failure is not None:
+        raise failure
 
 
 def turn_json(result: TurnResult, session: str, log: str | None) -> dict[str, Any]:

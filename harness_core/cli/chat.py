@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable
-from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 import anyio
-import anyio.to_thread
 import click
 
+from harness_core.agent import Agent
 from harness_core.cli._common import FAILED, Chosen, common_options
 from harness_core.cli._conversation import Conversation, conversation_options, interruptible, turn_json
+from harness_core.cli._input import Lines
 from harness_core.cli._progress import Progress
-from harness_core.errors import HarnessError
+from harness_core.errors import CompositionError, HarnessError
 from harness_core.host import Harness
 from harness_core.host.changing import Applied
+from harness_core.host.documents import Documents
 from harness_core.inspect.growth import GrowthGuard
 
 __all__ = ["chat"]
@@ -46,69 +45,77 @@ async def _chat(chosen: Chosen, conversation: Conversation, reloads: bool) -> bo
         await harness.install(GrowthGuard())
         agent, log = await conversation.begun(harness)
         reloader = _Reloader(harness, chosen, conversation) if reloads else None
-        while (line := await _line()) is not None:
-            if not line.strip():
-                continue
-            if reloader is not None:
-                await reloader.look()
-            with Progress(agent, quiet=chosen.as_json) as progress:
-                async with interruptible(agent):
-                    result = await agent.run(line)
-                progress.finish(result, None)
-            if chosen.as_json:
-                click.echo(json.dumps(turn_json(result, agent.id, log), ensure_ascii=False))
-            ok = result.ok
+        lines, leaving = Lines(), anyio.CancelScope()
+        async with interruptible(lambda: agent.cancel("user") if agent.turn is not None else leaving.cancel()):
+            while True:
+                line = None
+                with leaving:
+                    line = await _line(lines)
+                    if line and reloader is not None:
+                        await reloader.look()
+                if line is None or leaving.cancel_called:
+                    break
+                if line:
+                    ok = await _turn(chosen, agent, line, log)
+                leaving = anyio.CancelScope()
+        if leaving.cancel_called:
+            click.echo(err=True)  # the prompt's line ends
         if log is not None and not chosen.as_json:
             click.echo(f"log: {log}", err=True)
+    if leaving.cancel_called:
+        raise click.Abort
     return ok
 
 
-async def _line() -> str | None:
-    """The next line of the input; None at its end."""
-    if sys.stdin.isatty():
+async def _turn(chosen: Chosen, agent: Agent, line: str, log: str | None) -> bool:
+    with Progress(agent, quiet=chosen.as_json) as progress:
+        result = await agent.run(line)
+        progress.finish(result, None)
+    if chosen.as_json:
+        click.echo(json.dumps(turn_json(result, agent.id, log), ensure_ascii=False))
+    return result.ok
+
+
+async def _line(lines: Lines) -> str | None:
+    """The next line; the empty one where there is nothing in it, None at the end of the input."""
+    if sys.stdin is not None and sys.stdin.isatty():
         click.echo("> ", nl=False, err=True)
-    line = await anyio.to_thread.run_sync(sys.stdin.readline, abandon_on_cancel=True)
-    return line.rstrip("\n") if line else None
+    line = await lines.next()
+    return line if line is None or line.strip() else ""
 
 
 class _Reloader:
-    """Applies the composition when one of its files has changed since it last looked."""
+    """Applies the composition when it reads otherwise than when it was last looked at."""
 
     def __init__(self, harness: Harness, chosen: Chosen, conversation: Conversation) -> None:
         self._harness = harness
         self._chosen = chosen
         self._conversation = conversation
-        self._seen = self._digest()
-
-    def _digest(self) -> list[str]:
-        documents = self._chosen.documents
-        return [_digest_of(path) for path in _files(documents.files if documents is not None else ())]
+        self._seen = _reading(chosen)
 
     async def look(self) -> None:
-        now = self._digest()
+        chosen = self._chosen.again()
+        now = _reading(chosen)
         if now == self._seen:
             return
-        self._seen = now
+        was, self._seen = self._seen, now
         try:
-            chosen = self._chosen.again()
+            if now is None and was is not None:
+                raise CompositionError("There is no composition file any more.", remedy="Put it back, or end the chat.")
             applied = await self._harness.apply(self._conversation.placed(chosen.composition))
-        except HarnessError as error:
-            click.echo(f"harness: the changed composition is not taken over: {error}", err=True)
-            return
-        self._chosen = chosen
-        self._seen = self._digest()
-        click.echo(f"harness: {_told(applied)}", err=True)
+        except Exception as error:  # also what an observer objects with
+            reason = str(error) if isinstance(error, HarnessError) else f"{type(error).__name__}: {error}"
+            click.echo(f"harness: the changed composition is not taken over: {reason}", err=True)
+        else:
+            click.echo(f"harness: {_told(applied)}", err=True)
 
 
-def _files(paths: Iterable[Path]) -> list[Path]:
-    return list(dict.fromkeys(paths))
-
-
-def _digest_of(path: Path) -> str:
+def _reading(chosen: Chosen) -> Documents | str | None:
+    """What the composition is read from now, with what it extends; or why it cannot be."""
     try:
-        return sha256(path.read_bytes()).hexdigest()
-    except OSError as error:
-        return f"unreadable: {error.strerror}"
+        return chosen.documents
+    except HarnessError as error:
+        return str(error)
 
 
 def _told(applied: Applied) -> str:

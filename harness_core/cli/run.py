@@ -8,6 +8,7 @@ from typing import Any
 import anyio
 import click
 
+from harness_core._text import clean
 from harness_core.cli._common import FAILED, Chosen, common_options, emit_json
 from harness_core.cli._conversation import Conversation, conversation_options, interruptible, turn_json
 from harness_core.cli._progress import Progress
@@ -36,8 +37,8 @@ async def _run(chosen: Chosen, conversation: Conversation, prompt: str) -> bool:
         await harness.install(GrowthGuard())
         agent, log = await conversation.begun(harness)
         with Progress(agent, quiet=chosen.as_json) as progress:
-            async with interruptible(agent):
-                result = await agent.run(prompt)
+            async with interruptible(lambda: agent.cancel("user")):
+                result = await agent.run(clean(prompt))
             progress.finish(result, log)
         if chosen.as_json:
             emit_json(turn_json(result, agent.id, log))
