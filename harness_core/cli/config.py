@@ -76,9 +76,10 @@ def _switches(chosen: Chosen) -> list[tuple[str, str]]:
 
 
 def _shown(value: Any) -> dict[str, Any]:
-    if is_reference(value):
+    if is_reference(value) and isinstance(value[ENV_KEY], str):
         variable = value[ENV_KEY]
         state = "set" if variable in os.environ else "not set, has a default" if DEFAULT_KEY in value else "not set"
         return {"value": {ENV_KEY: variable}, "shown": f"${variable} ({state})"}
-    plain = json.loads(json.dumps(value, default=str))  # TOML has dates, JSON has none
+    # TOML has dates, and numbers that are none; JSON has neither.
+    plain = json.loads(json.dumps(value, default=str), parse_constant=str)
     return {"value": plain, "shown": json.dumps(plain, ensure_ascii=False)}

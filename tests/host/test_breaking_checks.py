@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import date
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -11,6 +12,7 @@ import pytest
 
 from harness_core import HarnessError, PluginContext, hookimpl
 from harness_core.cli._sarif import as_sarif
+from harness_core.cli.config import _shown
 from harness_core.errors import CompositionError
 from harness_core.host import PluginSource
 from harness_core.host.check_composition import check_composition, composition_findings
@@ -83,6 +85,25 @@ def test_places_in_sarif_are_uris(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert inside["physicalLocation"]["region"] == {"startLine": 1}
     assert outside["physicalLocation"]["artifactLocation"]["uri"] == (tmp_path / "there.toml").as_uri()
     assert preset == {"logicalLocations": [{"name": "preset 'odd' (dist-odd 1.0)"}]}
+
+
+# --- values -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ({"$env": 5}, '{"$env": 5}'),
+        ({"$env": "A\0=B"}, "$A\0=B (not set)"),
+        (float("nan"), '"NaN"'),
+        ([float("inf"), 1.5], '["Infinity", 1.5]'),
+        (date(1979, 5, 27), '"1979-05-27"'),
+    ],
+)
+def test_values_that_json_has_not_are_shown_as_json_all_the_same(value: Any, shown: str) -> None:
+    found = _shown(value)
+    assert found["shown"] == shown
+    json.dumps(found, allow_nan=False)
 
 
 # --- locks --------------------------------------------------------------------------------------------------------------
