@@ -109,7 +109,9 @@ def _strict(schema: dict[str, Any], kind: type | None) -> dict[str, Any]:
     for name, each in schema["properties"].items():
         described = {"description": said[name]} if name in said else {}
         properties[name] = _or_reference(_without_null(each)) | described
-    return {**schema, "properties": properties, "additionalProperties": False}
+    # What one file leaves out, another may say that it extends: `harness check` knows both.
+    rest = {key: value for key, value in schema.items() if key != "required"}
+    return {**rest, "properties": properties, "additionalProperties": False}
 
 
 def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
@@ -123,13 +125,21 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _or_reference(schema: dict[str, Any]) -> dict[str, Any]:
-    """A plain value may come from the environment; what is in a table or list may too."""
-    if schema.get("type") == "object" and isinstance(schema.get("additionalProperties"), dict):
-        return {**schema, "additionalProperties": _or_reference(schema["additionalProperties"])}
-    if schema.get("type") == "array" and isinstance(schema.get("items"), dict):
+    """A plain value may come from the environment, as may those in a table or list; whole tables and lists may not."""
+    if schema.get("type") == "object":
+        if isinstance(schema.get("additionalProperties"), dict):
+            schema = {**schema, "additionalProperties": _or_reference(schema["additionalProperties"])}
+        return {**schema, "not": {"required": [ENV_KEY]}}
+    if isinstance(schema.get("items"), dict):
         return {**schema, "items": _or_reference(schema["items"])}
-    if "$ref" in schema or not (set(schema) - {"default", "description"}):
+    if not _is_plain(schema):
         return schema
     outer = {key: schema[key] for key in ("default",) if key in schema}
     inner = {key: value for key, value in schema.items() if key != "default"}
     return {"anyOf": [inner, {"$ref": f"#/$defs/{_REFERENCE}"}], **outer}
+
+
+def _is_plain(schema: dict[str, Any]) -> bool:
+    if "anyOf" in schema:
+        return all(map(_is_plain, schema["anyOf"]))
+    return "enum" in schema or schema.get("type") in ("string", "integer", "number", "boolean")
