@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 
-__all__ = ["clean", "counted", "nearest", "quoted", "quoted_list", "utf16_key"]
+__all__ = ["clean", "counted", "nearest", "printable", "quoted", "quoted_list", "utf16_key"]
 
 
 def clean(text: str) -> str:
@@ -22,6 +23,14 @@ def clean(text: str) -> str:
 def counted(number: int, word: str) -> str:
     """``1 scope``, ``2 scopes``."""
     return f"{number} {word}{'' if number == 1 else 's'}"
+
+
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def printable(text: str) -> str:
+    """The text as a terminal may have it: names out of files can hold what would move its cursor or change its colours."""
+    return _CONTROLS.sub(lambda match: f"\\x{ord(match[0]):02x}", clean(text))
 
 
 def utf16_key(name: str) -> str:

@@ -19,6 +19,7 @@ from typing import Any, NoReturn, TypeVar
 import attrs
 import click
 
+from harness_core._text import clean, printable
 from harness_core.errors import CompositionError, HarnessError
 from harness_core.host import Harness
 from harness_core.host.composition import Composition
@@ -49,7 +50,7 @@ class Chosen:
         Raises:
             CompositionError: they cannot be used.
         """
-        if self.file is not None and not self.file.is_file():
+        if self.file is not None and not self.file.exists():
             raise CompositionError(
                 f"There is no composition file {self.file}.",
                 remedy="Correct the path after --composition.",
@@ -111,7 +112,7 @@ class _Plain(logging.Formatter):
     """One line for each record: tracebacks are what ``--debug`` is for."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return f"harness: {record.getMessage()}"
+        return printable(f"harness: {record.getMessage()}")
 
 
 def _show_warnings(debug: bool) -> None:
@@ -123,7 +124,7 @@ def _show_warnings(debug: bool) -> None:
 
 def emit_json(value: Any) -> None:
     """One JSON document on standard output."""
-    click.echo(json.dumps(value, ensure_ascii=False, indent=2))
+    click.echo(clean(json.dumps(value, ensure_ascii=False, indent=2)))
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -142,7 +143,7 @@ def write_file(path: Path, content: str) -> None:
         CompositionError: it cannot be written.
     """
     try:
-        path.write_text(content, encoding="utf-8")
+        path.write_text(clean(content), encoding="utf-8")
     except OSError as error:
         raise CompositionError(
             f"{path} cannot be written: {error.strerror}.", remedy="Name another file.", file=str(path)
@@ -160,7 +161,7 @@ def fail(error: HarnessError, as_json: bool) -> NoReturn:
         }
         emit_json({"error": {"code": error.code, "message": error.message, **facts, "notes": notes}})
     else:
-        click.echo(f"harness: {error}", err=True)
+        click.echo(printable(f"harness: {error}"), err=True)
         for note in notes:
-            click.echo(f"  {note}", err=True)
+            click.echo(printable(f"  {note}"), err=True)
     sys.exit(FAILED)

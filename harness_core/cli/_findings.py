@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from rich.console import Console
 from rich.markup import escape
 
-from harness_core._text import counted
+from harness_core._text import counted, printable
 from harness_core.cli._common import FAILED
 from harness_core.host.findings import Finding, Severity
 
@@ -23,16 +23,20 @@ def show_findings(findings: Sequence[Finding]) -> None:
         style = _STYLES[finding.severity]
         scope = f" (scope {finding.scope})" if finding.scope else ""
         console.print(
-            f"[{style}]{finding.severity.value}[/] [bold]{finding.code}[/]{escape(scope)}: {escape(finding.message)}"
+            f"[{style}]{finding.severity.value}[/] [bold]{finding.code}[/]{_escaped(scope)}: {_escaped(finding.message)}"
         )
         if finding.file:
             line = f":{finding.line}" if finding.line is not None else ""
-            console.print(f"    [dim]{escape(finding.file)}{line}[/]")
+            console.print(f"    [dim]{_escaped(finding.file)}{line}[/]")
         for line in (finding.details or "").splitlines():
-            console.print(f"      {escape(line)}")
-        console.print(f"    {escape(finding.remedy)}")
+            console.print(f"      {_escaped(line)}")
+        console.print(f"    {_escaped(finding.remedy)}")
     counts = [(severity, sum(finding.severity is severity for finding in findings)) for severity in Severity]
     console.print(", ".join(counted(count, severity.value) for severity, count in counts))
+
+
+def _escaped(text: str) -> str:
+    return escape(printable(text))
 
 
 def exit_status(findings: Iterable[Finding], *, strict: bool) -> int:

@@ -47,7 +47,7 @@ def _location(file: str, line: int | None) -> dict[str, Any]:
     if not path.is_file():
         return {"logicalLocations": [{"name": file}]}
     here = Path.cwd()
-    uri = quote(path.relative_to(here).as_posix()) if path.is_relative_to(here) else path.as_uri()
+    uri = quote(os.fsencode(path.relative_to(here).as_posix())) if path.is_relative_to(here) else path.as_uri()
     place: dict[str, Any] = {"artifactLocation": {"uri": uri}}
     if line is not None:
         place["region"] = {"startLine": line}

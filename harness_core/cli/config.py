@@ -11,6 +11,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from harness_core._text import printable
 from harness_core.cli._common import Chosen, common_options, emit_json
 from harness_core.host.composition import Composition
 from harness_core.host.documents import leaves
@@ -41,7 +42,7 @@ def show(chosen: Chosen, origin: bool, defaults: bool) -> None:
         return
     console = Console(highlight=False, soft_wrap=True)
     for each in values:
-        shown = Text(f"{each['path']} = {each['shown']}")
+        shown = Text(printable(f"{each['path']} = {each['shown']}"))
         if origin:
             shown.append(f"    {each['origin']}", style="dim")
         console.print(shown)

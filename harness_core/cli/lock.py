@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import sys
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -74,8 +75,9 @@ def _show(changes: list[Change]) -> None:
         scopes = ", ".join(each.scope for each in (change, *others))
         where = f" in scope{'s' if others else ''} {scopes}" if change.scope else ""
         console.print(Text(f"{change.what} {change.lane[:-1]} {change.name!r}{who}{where}", style="bold"))
-        for line in difflib.unified_diff(_lines(change.before), _lines(change.after), lineterm="", n=1):
-            if not line.startswith(("---", "+++", "@@")):
+        lines = difflib.unified_diff(_lines(change.before), _lines(change.after), lineterm="", n=1)
+        for line in islice(lines, 2, None):  # without the names of files
+            if not line.startswith("@@"):
                 console.print(Text(f"    {line}", style="green" if line[0] == "+" else "red" if line[0] == "-" else ""))
     broken = sorted({change.scope for change in changes if change.breaks_prefix})
     if broken:

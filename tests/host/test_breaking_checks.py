@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,7 @@ from harness_core.host.documents import collect
 from harness_core.host.findings import Finding
 from harness_core.host.lock import read_lock
 from harness_core.host.reading import selected, structured
+from tests.cli.test_composition_commands import harness
 from tests.compositions._plugins import source
 from tests.host.test_applying import composed, harness_of, sources
 
@@ -184,3 +187,37 @@ async def test_an_agents_own_plugin_is_switched_where_it_is() -> None:
     async with harness_of(selected(written, None, ("counts",)), installed) as harness:
         scopes = [activation.scope.name for activation in harness.activations if activation.name == "counts"]
         assert scopes == ["writer"]
+
+
+# --- what a terminal, and a file, may have --------------------------------------------------------------------------------
+
+
+def test_odd_names_are_shown_and_written_as_text(tmp_path: Path) -> None:
+    name = os.fsdecode(b"x\xff.toml")
+    (tmp_path / name).write_text('autoload = false\n[agents."a\\u001b[31mred"]\nfoo = 1\n')
+    arguments = ("check", "--composition", name, "--sarif", "report.json")
+    shown = harness(*arguments, cwd=tmp_path, status=1, PYTHONIOENCODING="utf-8:strict").stdout
+    assert r"agents.a\x1b[31mred.foo" in shown
+    assert "\x1b" not in shown
+    report = json.loads((tmp_path / "report.json").read_text("utf-8"))
+    location = report["runs"][0]["results"][0]["locations"][0]["physicalLocation"]
+    assert location == {"artifactLocation": {"uri": "x%FF.toml"}, "region": {"startLine": 3}}
+    found = harness(*arguments, "--json", cwd=tmp_path, status=1, PYTHONIOENCODING="utf-8:strict").stdout
+    assert json.loads(found)["findings"][0]["line"] == 3
+    # Also as an error of a command that cannot go on.
+    assert r"a\x1b[31mred" in harness("prompt", *arguments[1:3], cwd=tmp_path, status=1).stderr
+
+
+def test_a_composition_may_come_through_a_pipe(tmp_path: Path) -> None:
+    os.mkfifo(pipe := tmp_path / "pipe.toml")
+    with ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(pipe.write_text, "autoload = false\n")
+        assert harness("config", "show", "--composition", str(pipe), cwd=tmp_path).stdout == "autoload = false\n"
+        writing.result(10)
+
+
+def test_a_difference_shows_lines_that_begin_with_dashes(tmp_path: Path) -> None:
+    (file := tmp_path / "harness.toml").write_text('autoload = false\nprompt.persona = "A\\n-- b"\n')
+    harness("lock", cwd=tmp_path)
+    file.write_text('autoload = false\nprompt.persona = "A\\n++ c"\n')
+    assert "--- b\n    +++ c\n" in harness("diff", cwd=tmp_path, status=1).stdout
