@@ -72,17 +72,23 @@ def _untyped(subject: Subject, config: type) -> Iterator[Finding]:
 _converter = config_converter()
 
 
-def _settable(kind: Any) -> bool:
-    """Is there a way from a composition's values to this type?"""
-    if kind in (Any, types.NoneType):
+def _settable(kind: Any, inside: tuple[type, ...] = ()) -> bool:
+    """Is there a way from a composition's values to this type? ``inside`` are the classes that it is in a field of."""
+    if kind in (Any, types.NoneType) or kind in inside:
         return True
     if get_origin(kind) is Callable:
         return False
     if inspect.isclass(kind) and attrs.has(kind):
-        return all(_settable(hint) for hint in get_type_hints(kind).values())
+        try:
+            hints = get_type_hints(kind)
+        except Exception:  # it names something that cannot be found; neither could a composition's values
+            return False
+        # What no composition sets may be of any type: fields that the class fills itself, and class variables.
+        fields = [each.name for each in attrs.fields(kind) if each.init]
+        return all(name in hints and _settable(hints[name], (*inside, kind)) for name in fields)
     parts = [each for each in get_args(kind) if not isinstance(each, (str, int, float, bool))]
     if parts:
-        return all(_settable(each) for each in parts if each is not Ellipsis)
+        return all(_settable(each, inside) for each in parts if each is not Ellipsis)
     try:
         _converter.structure(object(), kind)
     except StructureHandlerNotFoundError:
@@ -147,12 +153,11 @@ async def orders(subject: Subject) -> list[Finding]:
     """Each order number stands on a line of the README that names its section or context: others place theirs by it."""
     found = []
     for entry in await _entries(subject):
-        number = re.compile(rf"(?<![\w.-]){re.escape(f'{entry.order:g}')}(?![\w.]*\w)")
-        lines = (subject.description or "").splitlines()
-        if not any(entry.name in line and number.search(line) for line in lines):
+        lines = [line for line in (subject.description or "").splitlines() if entry.name in line]
+        if not any(_says(line, entry.order) for line in lines):
             message = (
                 f"No line of the README says that the {entry.kind} {quoted(entry.name)} of {subject.source.label} has "
-                f"order {entry.order:g}."
+                f"order {_written(entry.order)}."
             )
             remedy = (
                 "Add a line, or a row of a table, with the name and the number: others place theirs by it. "
@@ -161,6 +166,18 @@ async def orders(subject: Subject) -> list[Finding]:
             facts = {"kind": entry.kind, "entry": entry.name, **_place(entry)}
             found.append(subject.finding("undocumented-order", message, remedy, **facts))
     return found
+
+
+_NUMBER = re.compile(r"(?<![\w.-])[-\u2212]?\d+(?:\.\d+)?(?![\w.]*\w)")
+
+
+def _says(line: str, order: float) -> bool:
+    """Does a line have this number, however it is written: 150, 150.0, or with a minus sign of typographers?"""
+    return any(float(each.replace("\u2212", "-")) == order for each in _NUMBER.findall(line))
+
+
+def _written(order: float) -> str:
+    return str(int(order)) if float(order).is_integer() else repr(float(order))
 
 
 def _place(entry: TextEntry) -> dict[str, Any]:

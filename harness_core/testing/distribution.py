@@ -263,21 +263,28 @@ async def metadata(subject: Subject) -> list[Finding]:
 
 
 def _bounded(requires: Iterable[str]) -> bool:
+    lowest: list[bool] = []
     for text in requires:
         try:
             requirement = Requirement(text)
         except InvalidRequirement:
             continue  # pip says so when it installs
-        if _normal(requirement.name) == CORE_DISTRIBUTION and requirement.marker is None:
-            return any(each.operator in (">=", ">", "==", "~=") for each in requirement.specifier)
-    return False
+        applies = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+        if _normal(requirement.name) == CORE_DISTRIBUTION and applies:
+            lowest.append(any(each.operator in (">=", ">", "==", "===", "~=") for each in requirement.specifier))
+    return any(lowest)
 
 
 def _typed(entry: str) -> bool:
-    package = entry.partition(":")[0].partition(".")[0].strip()
-    spec = find_spec(package)
-    folders = spec.submodule_search_locations if spec is not None else None
-    return any((Path(folder) / "py.typed").is_file() for folder in folders or ())
+    """Is the marker in the package, or in one around it? A namespace package has none of its own."""
+    package = entry.partition(":")[0].strip()
+    while package:
+        spec = find_spec(package)
+        folders = spec.submodule_search_locations if spec is not None else None
+        if any((Path(folder) / "py.typed").is_file() for folder in folders or ()):
+            return True
+        package = package.rpartition(".")[0]
+    return False
 
 
 _WITHOUT_IT: dict[str, Check] = {"importing": importing, "metadata": metadata}

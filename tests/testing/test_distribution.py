@@ -200,11 +200,29 @@ def test_a_name_that_nobody_has_gets_the_nearest(distribution: Written, command:
 # --- the single checks ------------------------------------------------------------------------------------------------
 
 SETTINGS = '''
-    from typing import Any, Callable, Literal
+    from __future__ import annotations
+
+    from typing import Any, Callable, ClassVar, Literal
     from attrs import define, field
     from harness_core import hookimpl
 
     class Station: ...
+
+    @define
+    class Region:
+        """Holds others of its kind, and what no composition sets."""
+
+        station: ClassVar[Station | None] = None
+        inside: list[Region] = field(factory=list)
+        found: Station | None = field(init=False, default=None)
+
+    @define
+    class Place:
+        station: Station = field(factory=Station)
+
+    @define
+    class Lost:
+        station: Nowhere | None = None
 
     {decorator}
     class Config:
@@ -232,6 +250,9 @@ SETTINGS = '''
         ('city: Any = None\n        "Where."', []),
         ('city: Station | None = None\n        "Where."', ["untyped-setting"]),
         ('city: list[Station] = field(factory=list)\n        "Where."', ["untyped-setting"]),
+        ('city: list[Region] = field(factory=list)\n        "Where."', []),
+        ('city: Place | None = None\n        "Where."', ["untyped-setting"]),
+        ('city: Lost | None = None\n        "Where."', ["untyped-setting"]),
         ('city: Callable[[], str] | None = None\n        "Where."', ["untyped-setting"]),
         ('city = field(default=None)\n        "Where."', ["untyped-setting", "undescribed-setting"]),
         ('city = field(default="", init=False)', []),
@@ -302,6 +323,9 @@ def test_names_of_sections_and_contexts_carry_the_plugin_or_stand_in_the_readme(
         ("5", "`weather:now` has order 1.5", False),
         ("5", "`weather:now`\nhas order 5.", False),
         ("0.5", "`weather:now` | 0.5 |", True),
+        ("125", "`weather:now` | 125.0 |", True),
+        ("1234567", "`weather:now` has order 1234567.", True),
+        ("-5", "`weather:now` has order \u22125", True),
     ],
 )
 def test_the_readme_says_the_order_on_a_line_with_the_name(
@@ -430,6 +454,32 @@ def test_metadata_that_lack_something(distribution: Written, options: dict[str, 
     assert finding.code == "incomplete-metadata"
     assert lack in finding.message
     assert finding.plugin is None
+
+
+@pytest.mark.parametrize(
+    "requires",
+    [
+        "pluggy-harness>=0.1; python_version >= '3.11'",
+        "pluggy-harness\nRequires-Dist: pluggy-harness>=0.1",
+        "pluggy-harness<2\nRequires-Dist: pluggy-harness[all]>=0.1",
+    ],
+)
+def test_a_lowest_version_counts_however_it_is_said(distribution: Written, requires: str) -> None:
+    distribution(GOOD, metadata=COMPLETE.replace("pluggy-harness>=0.1", requires))
+    assert found_by("metadata") == []
+
+
+def test_a_part_of_a_namespace_package_has_its_own_marker(distribution: Written, tmp_path: Path) -> None:
+    distribution("", typed=False, plugins="weather = weather_plugin.parts.sky:Weather")
+    (tmp_path / "site" / "weather_plugin" / "__init__.py").unlink()
+    folder = tmp_path / "site" / "weather_plugin" / "parts"
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    (folder / "sky.py").write_text("class Weather: ...", encoding="utf-8")
+    [finding] = found_by("metadata")
+    assert "no py.typed" in finding.message
+    (folder / "py.typed").touch()
+    assert found_by("metadata") == []
 
 
 def test_without_a_distribution_there_are_no_metadata_to_lack_anything() -> None:
